@@ -23,7 +23,6 @@ describe("the settings of a server", () => {
         promptDeadlineMs: null,
         writerIdleTimeoutMs: null,
         sessionRestoreTimeoutMs: 60_000,
-        verdictLeadMs: 5,
         sessionScope: "single",
         enableShell: false,
         rateLimit: null,

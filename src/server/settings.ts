@@ -6,7 +6,6 @@ import {
   OPTION_MS_MAX,
   OPTION_TEXT_CHARS_MAX,
   ORIGINS_MAX,
-  PROMPT_ANSWER_LEAD_MS,
   PROMPTS_PENDING_MAX,
   PROXIES_MAX,
   RATE_MUTATIONS_MAX,
@@ -15,7 +14,6 @@ import {
   RATE_WINDOW_MS,
   SESSIONS_LIVE_MAX,
   TOKEN_CHARS_MAX,
-  VERDICT_HELD_MS_MAX,
   WORKSPACES_MAX,
 } from "../core/limits.ts";
 import { MEDIATION_POLICIES } from "../core/policy/ask.ts";
@@ -80,8 +78,6 @@ const settings = z.strictObject({
   promptDeadlineMs: ms.nullable().default(null),
   writerIdleTimeoutMs: ms.nullable().default(null),
   sessionRestoreTimeoutMs: ms.default(AGENT_RESTORE_MS_MAX),
-  /** The least time between the answer to a prompt and its verdict on the stream. */
-  verdictLeadMs: z.int().min(0).max(VERDICT_HELD_MS_MAX).default(PROMPT_ANSWER_LEAD_MS),
   /** The scope of sessions whose request names none: shared by the workspace, or separate. */
   sessionScope: z.enum(["single", "thread"]).default("single"),
   enableShell: z.boolean().default(false),

@@ -3,21 +3,26 @@ import { refusal } from "../core/error.ts";
 import { type ClientId, isUuid, type PromptId, parsePromptId, type TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import { type Actor, type Command, userOf } from "../core/session/command.ts";
+import { type Actor, type Command, clientOf, userOf } from "../core/session/command.ts";
 import { type Sharing, sharingOf, type Viewer } from "../core/session/visibility.ts";
 import { slashTextOf } from "../core/slash/commands.ts";
 import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { CreationRequest } from "./actor/open.ts";
 import type { Outcome } from "./actor/written.ts";
-import { SessionStreams } from "./bus/streams.ts";
+import { SessionStreams, UNHELD } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
 import { Choices } from "./choice/choices.ts";
 import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
 import { EVICTED, retryIfEvicted } from "./eviction.ts";
-import { EXPORT_FORMATS, type ExportFormat, openExport } from "./export/export.ts";
+import {
+  EXPORT_FORMATS,
+  type ExportFormat,
+  type ExportWriter,
+  openExport,
+} from "./export/export.ts";
 import { storeSource } from "./export/source.ts";
 import { ExportThreads } from "./export/thread.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
@@ -56,7 +61,7 @@ export class SessionHost {
   readonly #arrivals: Arrivals;
   readonly #departures: Departures;
   readonly #streams: SessionStreams;
-  readonly #exports: ExportThreads;
+  readonly #exports: ExportWriter;
   #progress: RecoveryProgress = { total: 0, recovered: 0, setAside: [] };
   #callOffReaper: CallOff = () => {};
   #isStopping = false;
@@ -65,7 +70,7 @@ export class SessionHost {
     this.#world = world;
     this.reads = new SessionReads(world);
     this.#streams = streams;
-    this.#exports = new ExportThreads(world.clock);
+    this.#exports = world.exports ?? new ExportThreads(world.clock);
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {
@@ -77,8 +82,7 @@ export class SessionHost {
       isWatched,
     });
     const find = (key: SessionKey) => this.find(key);
-    const watching = (live: LiveSession) => streams.clientsOf(live);
-    this.#arrivals = new Arrivals({ world, registry: this.#registry, find, watching });
+    this.#arrivals = new Arrivals({ world, registry: this.#registry, find, streams });
     this.#departures = new Departures({ world, registry: this.#registry, streams });
     this.side = new SideWork(world, find);
     this.#reapLater();
@@ -101,7 +105,7 @@ export class SessionHost {
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
   async create(request: CreationRequest): Promise<Result<Resumed>> {
-    const full = await fullDisk(this.#world.disk, request.key.tenantId, this.#streams);
+    const full = await fullDisk(this.#world, request.key, this.#streams);
     return full === null ? this.#arrivals.create(request) : { ok: false, refusal: full };
   }
 
@@ -160,24 +164,23 @@ export class SessionHost {
     });
   }
 
-  /** Its verdict reaches no stream before `answered` was called. */
+  /** Its verdict reaches no stream of its client before `answered` was called. */
   async #admit(live: LiveSession, command: Command<"prompt">): Promise<Result<AdmittedPrompt>> {
     // The credits and streams of a session are those of the log as it is opened now.
     const bounded = await boundCommand(this.#world, live, command);
     if (!bounded.ok) return bounded;
-    const away = await live.settled();
+    const away = (await live.settled()) ?? (await fullDisk(this.#world, live.key, this.#streams));
     if (away !== null) return { ok: false, refusal: away };
-    const full = await fullDisk(this.#world.disk, live.key.tenantId, this.#streams);
-    if (full !== null) return { ok: false, refusal: full };
-    let answered = () => {};
+    let hold = UNHELD;
     const outcome = await live.credit.admit(bounded.value, async (paid) => {
       await live.settled();
-      answered = this.#streams.holdVerdict(live, command.promptId);
+      hold = this.#streams.holdVerdict(live, command.promptId, clientOf(command.actor));
       return this.#submit(live, paid);
     });
     const admitted = accepted(outcome);
-    if (!admitted.ok) answered();
-    return admitted.ok ? ok({ ...outcome, eventEpoch: live.epoch, answered }) : admitted;
+    if (!admitted.ok) hold.answered("settled");
+    hold.limit();
+    return admitted.ok ? ok({ ...outcome, eventEpoch: live.epoch, hold }) : admitted;
   }
 
   /**
@@ -290,7 +293,6 @@ export class SessionHost {
       if (!found.ok) return found;
       const why = await found.value.settled();
       if (why !== null) return { ok: false, refusal: why };
-      await this.#streams.caughtUp(found.value);
       // Nothing is waited for from here on: the stream of one that was let go would tell nothing.
       const live = this.#registry.peek(key);
       if (live !== found.value) return { ok: false, refusal: EVICTED };
@@ -300,7 +302,7 @@ export class SessionHost {
 
   /** Where a stream of this session goes on that is opened now, without a replay. */
   cursorOf(live: LiveSession): Pick<SessionReplay, "lastEventId" | "eventEpoch"> {
-    return { lastEventId: this.#streams.publishedThrough(live), eventEpoch: live.epoch };
+    return { lastEventId: live.lastEventId, eventEpoch: live.epoch };
   }
 
   /** All sessions that a viewer sees as they are, and then each that changes. */
@@ -323,7 +325,7 @@ export class SessionHost {
     const found = await this.find(key);
     if (!found.ok) return found;
     const { store, settings } = this.#world;
-    const through = this.#streams.publishedThrough(found.value);
+    const through = found.value.lastEventId;
     return replayOf(store, key, { through, mode, bounds: settings.replay, turnsMax });
   }
 

@@ -2,6 +2,7 @@ import type { ContentBlock } from "../core/agent-update.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CommandData, CommandType, Idempotency } from "../core/session/command.ts";
 import type { Outcome } from "./actor/written.ts";
+import type { VerdictHold } from "./bus/streams.ts";
 
 /** A command that has no actor and no time yet. */
 export type ClientCommand = {
@@ -24,10 +25,10 @@ export interface SteerRequest {
   readonly content: readonly ContentBlock[];
 }
 
-/** An admitted prompt, and what to call when its client knows of it. */
+/** An admitted prompt, and the hold on its verdict until its client knows of the answer. */
 export interface AdmittedPrompt extends Outcome {
   readonly eventEpoch: string;
-  answered(): void;
+  readonly hold: Pick<VerdictHold, "isAwaited" | "answered">;
 }
 
 /** A session as a file, in pieces. */

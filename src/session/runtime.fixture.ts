@@ -18,7 +18,7 @@ export const ada = named("ada");
 export const bob = named("bob");
 
 /** A runtime over a stage's world, and a session in it that a client has made. */
-export async function withSession(stage: Stage, actor: Actor = ada) {
+export async function withSession(stage: Pick<Stage, "world" | "folder">, actor: Actor = ada) {
   const runtime = new SessionHost(stage.world);
   const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
   const creation = { ...CREATION, workspaceCwd: stage.folder };

@@ -32,6 +32,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Holder, SecretGuard, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";
 import type { OpenTurns } from "./actor/open-turns.ts";
+import type { ExportWriter } from "./export/export.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { ShellRunner } from "./side/shell-command.ts";
 import type { TenantDisk } from "./tenant/tenant-disk.ts";
@@ -65,6 +66,8 @@ export interface SessionWorld {
   /** Finds secrets that go over the border of two chunks. */
   readonly borders: Pick<SecretGuard, "openTail" | "endAcross">;
   readonly settings: SessionSettings;
+  /** Writes exports; where it is absent, each has a thread of its own. */
+  readonly exports?: ExportWriter;
   /** What binds users; absent where callers need no token, and all of them are the operator. */
   readonly policies?: TenantPolicies;
   /** Something that the operator may want to know. */

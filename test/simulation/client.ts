@@ -2,7 +2,12 @@ import { type ClientId, type PromptId, parseClientId, type TenantId } from "../.
 import { CANCELLED, selected } from "../../src/core/policy/ask.ts";
 import { APPROVAL_MODES } from "../../src/core/policy/risk.ts";
 import type { Result } from "../../src/core/result.ts";
-import type { Actor, Command, NewPrompt } from "../../src/core/session/command.ts";
+import {
+  type Actor,
+  type Command,
+  clientOf,
+  type NewPrompt,
+} from "../../src/core/session/command.ts";
 import type { Outcome } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { SessionKey } from "../../src/store/index.ts";
@@ -106,7 +111,8 @@ export class Client {
     const { held } = this.#witness;
     const { promptId } = command;
     const givenMs = schedule.nowMs;
-    held.hold(key, promptId, givenMs);
+    const clientId = clientOf(command.actor);
+    if (clientId !== null) held.hold(key, { promptId, clientId }, givenMs);
     const admitted = await this.#server().runtime.admit(key, command);
     if (!admitted.ok) {
       held.answered(promptId);
@@ -115,7 +121,7 @@ export class Client {
     const inMs = chance.pick([0, 5, 100, 1_000, null]);
     const arrive = () => {
       held.answered(promptId);
-      admitted.value.answered();
+      admitted.value.hold.answered("settled");
     };
     if (inMs !== null) schedule.add(this.clientId, `hears of ${promptId}`, arrive, { inMs });
     return admitted;

@@ -231,7 +231,10 @@ export class Director {
 
   #subscribe(key: SessionKey, after: number) {
     if (this.subscribers.length >= 6) return;
-    const subscriber = new Subscriber(this.witness, key, () => this.#server, after);
+    const { chance } = this.scene;
+    const clientId = chance.among(this.#clients)?.clientId ?? null;
+    const reader = { clientId, after };
+    const subscriber = new Subscriber(this.witness, key, () => this.#server, reader);
     this.subscribers.push(subscriber);
     void subscriber.follow();
   }

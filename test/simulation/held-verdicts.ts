@@ -5,19 +5,26 @@ import type { SessionKey } from "../../src/store/index.ts";
 import { nameOf } from "./disk.ts";
 import type { Scene } from "./scene.ts";
 
-/** Prompts whose callers have no answer yet: until then no stream may have their verdicts. */
+interface Held {
+  readonly name: string;
+  readonly clientId: string;
+  readonly untilMs: number;
+}
+
+/** Prompts whose clients have no answer yet: until then no stream of theirs has the verdicts. */
 export class HeldVerdicts {
   readonly #scene: Scene;
-  readonly #held = new Map<string, { readonly name: string; readonly untilMs: number }>();
+  readonly #held = new Map<string, Held>();
 
   constructor(scene: Scene) {
     this.#scene = scene;
   }
 
-  /** The prompt was given to the server at that time, which is when its patience begins at best. */
-  hold(key: SessionKey, promptId: string, givenMs: number) {
+  /** The prompt was given to the server at that time, and its time limit begins then or later. */
+  hold(key: SessionKey, prompt: { promptId: string; clientId: string }, givenMs: number) {
+    const { promptId, clientId } = prompt;
     const untilMs = givenMs + VERDICT_HELD_MS_MAX;
-    this.#held.set(promptId, { name: nameOf(key), untilMs });
+    this.#held.set(promptId, { name: nameOf(key), clientId, untilMs });
   }
 
   answered(promptId: string) {
@@ -34,14 +41,18 @@ export class HeldVerdicts {
     this.#held.clear();
   }
 
-  /** A subscriber was sent this event. */
-  sent(key: SessionKey, text: string) {
+  /** A subscriber of this client was sent this event. A fork has verdicts that are not its own. */
+  sent(key: SessionKey, clientId: string | null, text: string) {
     if (this.#held.size === 0 || !/"type":"turn_(complete|error)"/.test(text)) return;
-    const { data } = JSON.parse(text);
-    this.#judgeVerdict(key, data.promptId, "sent");
+    const { promptId } = JSON.parse(text).data;
+    const { schedule, judge } = this.#scene;
+    const held = this.#held.get(promptId);
+    const isOwn = held?.name === nameOf(key) && held.clientId === clientId;
+    const isHeld = isOwn && schedule.nowMs < held.untilMs;
+    judge.holds(!isHeld, "Held", () => `the verdict of ${promptId} was sent too early`);
   }
 
-  /** A replay shows everything up to its end once, and nothing that streams may not have yet. */
+  /** A replay shows everything up to its end once. */
   replayed(key: SessionKey, replay: SessionReplay) {
     const { disk, judge } = this.#scene;
     const log = disk.log(key);
@@ -51,7 +62,6 @@ export class HeldVerdicts {
     judge.holds(isThere, "P1", () => `a replay of ${nameOf(key)} goes to ${lastEventId}`);
     const shown = [...compactedReplay, ...liveJournal];
     const verdicts = shown.flatMap((event) => verdictIn(event) ?? []);
-    for (const promptId of verdicts) this.#judgeVerdict(key, promptId, "shown");
     const isCut = shown.some(({ type }) => type === "history_truncated");
     const stored = log.events.slice(0, lastEventId).flatMap((event) => verdictIn(event) ?? []);
     // Of a long past only the newest turns are shown, and it is said that there are older ones.
@@ -60,14 +70,6 @@ export class HeldVerdicts {
     const sentence = () =>
       `a replay of ${nameOf(key)} to ${lastEventId} has ${verdicts}: ${stored}`;
     judge.holds(isSame, "P3", sentence);
-  }
-
-  /** A fork has the verdicts of its past, which are not its own. */
-  #judgeVerdict(key: SessionKey, promptId: string, how: string) {
-    const { schedule, judge } = this.#scene;
-    const held = this.#held.get(promptId);
-    const isHeld = held?.name === nameOf(key) && schedule.nowMs < held.untilMs;
-    judge.holds(!isHeld, "Held", () => `the verdict of ${promptId} was ${how} too early`);
   }
 }
 

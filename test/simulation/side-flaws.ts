@@ -1,6 +1,7 @@
 import type { AgentListener, AgentSession, Agents } from "../../src/agent/agent.ts";
 import type { TenantId } from "../../src/core/id.ts";
 import { DONE, ok } from "../../src/core/result.ts";
+import { UNHELD } from "../../src/session/bus/streams.ts";
 import type { SessionHost } from "../../src/session/host.ts";
 import type { ShellRunner } from "../../src/session/side/shell-command.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
@@ -41,7 +42,7 @@ export const SIDE_FLAWS: Readonly<Record<string, Flaw>> = {
     runtime: withRuntime((runtime) => ({
       admit: async (key, command) => {
         const admitted = await runtime.submit(key, command);
-        const unheld = { eventEpoch: "", answered: () => {} };
+        const unheld = { eventEpoch: "", hold: UNHELD };
         return admitted.ok ? ok({ ...admitted.value, ...unheld }) : admitted;
       },
     })),

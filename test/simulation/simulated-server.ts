@@ -4,6 +4,7 @@ import type { Command } from "../../src/core/session/command.ts";
 import { OpenTurns } from "../../src/session/actor/open-turns.ts";
 import type { Outcome } from "../../src/session/actor/written.ts";
 import { SessionStreams } from "../../src/session/bus/streams.ts";
+import { writeExport } from "../../src/session/export/export.ts";
 import { SessionHost } from "../../src/session/host.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { Participant } from "../../src/session/participant.ts";
@@ -75,6 +76,8 @@ export class SimulatedServer {
       tools: NO_TOOLS,
       meter: NO_METER,
       shell: this.shell,
+      // A thread takes its time from the machine, and not from the simulated clock.
+      exports: { pieces: writeExport, end: async () => {} },
       holder: holderOf(number),
       tenants: new TenantGate(),
       turns: new OpenTurns(Number.POSITIVE_INFINITY),

@@ -1,3 +1,4 @@
+import type { ClientId } from "../../src/core/id.ts";
 import type { Chunk } from "../../src/session/bus/frame.ts";
 import type { SessionKey } from "../../src/store/index.ts";
 import { nameOf } from "./disk.ts";
@@ -9,6 +10,7 @@ import type { Witness } from "./witness.ts";
 export class Subscriber {
   readonly key: SessionKey;
   readonly name: string;
+  readonly #clientId: ClientId | null;
   readonly #scene: Scene;
   readonly #witness: Witness;
   readonly #server: () => SimulatedServer;
@@ -18,7 +20,13 @@ export class Subscriber {
   hasLeft = false;
   #leave: (() => void) | null = null;
 
-  constructor(witness: Witness, key: SessionKey, server: () => SimulatedServer, after: number) {
+  constructor(
+    witness: Witness,
+    key: SessionKey,
+    server: () => SimulatedServer,
+    { clientId, after }: { readonly clientId: ClientId | null; readonly after: number },
+  ) {
+    this.#clientId = clientId;
     this.#scene = witness.scene;
     this.#witness = witness;
     this.key = key;
@@ -46,7 +54,7 @@ export class Subscriber {
     if (!server.isUp || server.isStopping) return;
     const gone = server.gone.promise.then(() => null);
     const epoch = this.#scene.disk.log(this.key)?.epoch ?? null;
-    const request = { after: this.lastId, epoch };
+    const request = { after: this.lastId, epoch, clientId: this.#clientId };
     const stream = await Promise.race([server.runtime.subscribe(this.key, request), gone]);
     if (stream === null) return;
     if (!stream.ok) {
@@ -81,7 +89,7 @@ export class Subscriber {
         const log = disk.log(this.key);
         const isSame = log === undefined || log.texts[id - 1] === text;
         judge.holds(isSame, "P1", () => `${this.name} got ${id}, which is not stored so`);
-        this.#witness.held.sent(this.key, text);
+        this.#witness.held.sent(this.key, this.#clientId, text);
         this.lastId = id;
       }
     }

@@ -18,8 +18,7 @@ export function openLog(level: ServeOptions["log-level"], guard: SecretGuard): S
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // A copy, because pino writes into it.
-      mixin: () => ({ ...requestScope.getStore() }),
+      mixin: requestFields,
       hooks: { streamWrite: (line) => guard.redact(line) },
     },
     pino.destination({ fd: 2, sync: true }),
@@ -29,4 +28,10 @@ export function openLog(level: ServeOptions["log-level"], guard: SecretGuard): S
     log: (what, about) => lines[LOG_MESSAGES[what]](about, what),
     ...(isTraced && { trace: (what, about) => lines.debug(about, what) }),
   };
+}
+
+/** A new object each time, because pino writes into it. */
+function requestFields(): object {
+  const scope = requestScope.getStore();
+  return scope === undefined ? {} : { requestId: scope.requestId, route: scope.route };
 }

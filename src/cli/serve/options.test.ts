@@ -62,6 +62,8 @@ describe("an option of the server", () => {
     ["a number that is none", ["--max-sessions", "many"], {}, "--max-sessions", /whole number/],
     ["a negative time", [], { FERMATA_PROMPT_DEADLINE_MS: "-1" }, "FERMATA_PROMPT_", /whole/],
     ["a word of its own", ["--permission-policy", "dice"], {}, "--permission-policy", /consensus/],
+    ["an option that is gone", ["--verdict-lead-ms", "5"], {}, "--verdict-lead-ms", /remove it/],
+    ["one that is gone", [], { FERMATA_VERDICT_LEAD_MS: "5" }, "FERMATA_VERDICT_", /is gone/],
     ["a switch of its own", [], { FERMATA_RATE_LIMIT: "maybe" }, "FERMATA_RATE_LIMIT", /true or/],
   ])("refuses %s and says where it stands", async (_, args, env, path, reason) => {
     const { code, details } = await refusalOf(args, { ...home(), ...env });
@@ -75,6 +77,8 @@ describe("an option of the server", () => {
     expect(missing.details.reason).toMatch(/ENOENT/);
     expect((await refusalOf([], home([]))).details.reason).toMatch(/no object/);
     expect((await refusalOf([], home({ prot: 1 }))).details.reason).toMatch(/"prot" is no option/);
+    const gone = await refusalOf([], home({ "verdict-lead-ms": 5 }));
+    expect(gone.details.reason).toMatch(/"verdict-lead-ms": the option is gone.*remove it/);
     expect((await refusalOf([], home({ port: "x" }))).details.path).toMatch(/^port in /);
   });
 });

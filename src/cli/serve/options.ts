@@ -8,7 +8,6 @@ import {
   DISK_MB_MAX,
   OPTION_MS_MAX,
   TURN_MEMORY_MB_MAX,
-  VERDICT_HELD_MS_MAX,
 } from "../../core/limits.ts";
 import { MEDIATION_POLICIES } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
@@ -97,10 +96,6 @@ export const OPTIONS = {
   "enable-session-shell": toggle({ help: "Let clients run shell commands; needs a token" }),
 
   // Events
-  "verdict-lead-ms": whole(0, VERDICT_HELD_MS_MAX, {
-    help: "Shortest time between the answer to a prompt and its verdict (5)",
-    placeholder: "MS",
-  }),
   "event-ring-size": whole(1, 1_000_000, {
     help: "Events that a reconnecting client can get exactly (8000)",
   }),
@@ -201,7 +196,7 @@ function isOptionName(name: string): name is OptionName {
 }
 
 /** The environment variable of an option: FERMATA_MAX_SESSIONS of `max-sessions`. */
-export function variableOf(name: OptionName): string {
+export function variableOf(name: string): string {
   return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
 }
 
@@ -295,6 +290,8 @@ export async function readServeOptions(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<Result<ServeOptions>> {
+  const removed = removedOption(args, env);
+  if (removed !== null) return removed;
   const flags = fromFlags(args);
   if (!flags.ok) return flags;
   const variables = fromEnvironment(env);
@@ -302,6 +299,24 @@ export async function readServeOptions(
   const file = await fromFile(config === undefined ? null : String(config.raw), env);
   if (!file.ok) return file;
   return parseOptions([flags.value, variables, file.value]);
+}
+
+/** Options of earlier versions, and what to do about them. */
+const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
+  [
+    "verdict-lead-ms",
+    "the option is gone, since a verdict now waits until its client has read the 202; remove it",
+  ],
+]);
+
+/** Refuses an option of an earlier version with what replaced it. */
+function removedOption(args: readonly string[], env: NodeJS.ProcessEnv): Result<never> | null {
+  for (const [name, reason] of REMOVED_OPTIONS) {
+    const isFlag = args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
+    const path = isFlag ? `--${name}` : variableOf(name);
+    if (isFlag || env[path]?.trim()) return fail("invalid_server_config", { path, reason });
+  }
+  return null;
 }
 
 function fromFlags(args: readonly string[]): Result<Source> {
@@ -347,6 +362,8 @@ async function fromFile(named: string | null, env: NodeJS.ProcessEnv): Promise<R
   }
   if (!isObject(config)) return wrong("it holds no object");
   const unknown = Object.keys(config).find((name) => !isOptionName(name) || name === "config");
+  const removed = unknown === undefined ? undefined : REMOVED_OPTIONS.get(unknown);
+  if (removed !== undefined) return wrong(`"${unknown}": ${removed}`);
   if (unknown !== undefined) return wrong(`"${unknown}" is no option; see fermata serve --help`);
   const entries = Object.entries(config);
   return ok(new Map(entries.map(([name, raw]) => [name, { raw, origin: `${name} in ${path}` }])));

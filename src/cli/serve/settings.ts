@@ -49,7 +49,6 @@ function byOption(
       maxSessions: options["max-sessions"],
       maxPendingPrompts: options["max-pending-prompts-per-session"],
       sessionRestoreTimeoutMs: options["session-restore-timeout-ms"],
-      verdictLeadMs: options["verdict-lead-ms"],
     }),
     token: options.token?.trim() ?? null,
     hasIdentities,

@@ -142,9 +142,6 @@ export const PROMPT_MEDIA_BLOCKS_MAX = 256;
 /** Content blocks of one prompt. */
 export const PROMPT_BLOCKS_MAX = 4_096;
 
-/** How long a prompt's verdict stays behind its answer: two sockets have no order between them. */
-export const PROMPT_ANSWER_LEAD_MS = 5;
-
 /** A message into a running turn, and a caller's name for it; the wire's figures. */
 export const MID_TURN_MESSAGE_CHARS_MAX = 16_384;
 export const MID_TURN_MESSAGE_ID_CHARS_MAX = 128;

@@ -77,8 +77,18 @@ export const ACTIVATIONS_MAX = 6;
 export const ACTIVATION_RETRY_MS_MIN = 100;
 export const ACTIVATION_RETRY_MS_MAX = 10_000;
 
-/** A verdict is kept back for the answer to its prompt for at most this long. */
-export const VERDICT_HELD_MS_MAX = 250;
+/** How long a client has to read the answer to its prompt before its streams get the verdict. */
+export const VERDICT_HELD_MS_MAX = 5_000;
+
+/** How long a `turn_error` stays behind an answer of which it is not known whether it was read. */
+export const VERDICT_ERROR_HELD_MS = 200;
+
+/** How long after such an answer a `turn_complete` is repeated; at last at the maximum. */
+export const VERDICT_REPEAT_SOON_MS = 50;
+export const VERDICT_REPEAT_LATE_MS = 1_000;
+
+/** Such answers that a session remembers; with more the oldest are forgotten early. */
+export const VERDICTS_UNCONFIRMED_MAX = 256;
 
 /** A session that no client watches or uses for this long is evicted. */
 export const SESSION_IDLE_MS = 30 * 60 * 1_000;

@@ -5,12 +5,20 @@ import type { EventSource } from "./event-stream.ts";
 
 export type AnswerHeaders = Readonly<Record<string, string>>;
 
-/** Called once: when the answer was sent, or when it certainly will not be. */
-type Afterwards = (fate: "delivered" | "lost") => void;
+/**
+ * What became of an answer: its client has read it, it was sent, or it certainly reaches no one.
+ * Only an answer that wants to be acknowledged is ever known to have been read.
+ */
+export type AnswerFate = "acknowledged" | "delivered" | "lost";
+
+/** Called once. */
+type Afterwards = (fate: AnswerFate) => void;
 
 interface AnswerBase {
   readonly headers?: AnswerHeaders;
   readonly afterwards?: Afterwards;
+  /** The client is to end the connection once it has read the answer, where that tells anything. */
+  readonly wantsAcknowledgement?: boolean;
 }
 
 /** The answer of a route. Only `delivery.ts` writes to sockets. */

@@ -11,9 +11,9 @@ import {
   BODY_YIELD_BYTES,
   JSON_BODY_BYTES_MAX,
 } from "../../core/limits.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { json } from "./answer.ts";
 import { BodyReader } from "./body.ts";
-import { ManualClock } from "./manual-clock.fixture.ts";
 import { route } from "./route.ts";
 import { bodyOf, closeServers, mirror, serve } from "./server.fixture.ts";
 

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { ANSWER_STALL_MS_MAX } from "../../core/limits.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { type Answer, empty, file, json } from "./answer.ts";
-import { ManualClock } from "./manual-clock.fixture.ts";
 import { route } from "./route.ts";
 import { answering, closeServers, serve } from "./server.fixture.ts";
 

@@ -4,7 +4,8 @@ import { refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import { ANSWER_STALL_MS_MAX, FILES_SENT_MAX } from "../../core/limits.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { type Answer, type AnswerHeaders, refused } from "./answer.ts";
+import { type Answer, type AnswerFate, type AnswerHeaders, refused } from "./answer.ts";
+import { connectionOf, type LastAnswer } from "./connection.ts";
 import type { EventStreams } from "./event-stream.ts";
 
 type FileAnswer = Extract<Answer, { kind: "file" }>;
@@ -32,8 +33,9 @@ export class AnswerWriter {
 
   /** Sends only the head for HEAD, and releases the source of the body. */
   async deliver(answer: Answer, response: ServerResponse, isHead: boolean, more: AnswerHeaders) {
-    this.#reportFate(answer, response);
-    const headers = { ...ALWAYS, ...answer.headers, ...more };
+    const last = lastAnswer(answer, response);
+    this.#reportFate(answer, response, last);
+    const headers = { ...ALWAYS, ...answer.headers, ...more, ...(last && LAST) };
     if (response.destroyed || isHead) releaseSource(answer);
     if (response.destroyed) return;
     switch (answer.kind) {
@@ -61,13 +63,10 @@ export class AnswerWriter {
 
   /**
    * Reports "delivered" when the system has the whole answer, "lost" if the connection closes
-   * before.
+   * before. A last answer is reported when the client ends the connection, or does not.
    */
-  #reportFate({ afterwards }: Answer, response: ServerResponse) {
-    let isReported = afterwards === undefined;
-    const report = (fate: "delivered" | "lost") => {
-      if (isReported) return;
-      isReported = true;
+  #reportFate({ afterwards }: Answer, response: ServerResponse, last: LastAnswer | null) {
+    const report = (fate: AnswerFate) => {
       try {
         afterwards?.(fate);
       } catch (error) {
@@ -75,7 +74,17 @@ export class AnswerWriter {
       }
     };
     if (response.destroyed) return report("lost");
-    response.once("finish", () => report("delivered")).once("close", () => report("lost"));
+    const lose = () => {
+      last?.close();
+      report("lost");
+    };
+    const sent = () => {
+      response.off("close", lose);
+      if (last !== null && !last.isHalfClosed) return last.whenEnded(this.#deps.clock, report);
+      last?.close();
+      report("delivered");
+    };
+    response.once("finish", sent).once("close", lose);
   }
 
   /**
@@ -106,6 +115,15 @@ export class AnswerWriter {
     response.off("close", resolve).off(event, resolve);
     callOff();
   }
+}
+
+const LAST = { Connection: "close" };
+
+/** The answer as the last one of its connection, if it is to be acknowledged and can be. */
+function lastAnswer({ wantsAcknowledgement }: Answer, response: ServerResponse): LastAnswer | null {
+  if (!wantsAcknowledgement || response.destroyed) return null;
+  const connection = connectionOf(response.req);
+  return connection.canAcknowledge(response.req) ? connection.answerLast() : null;
 }
 
 function sendText(response: ServerResponse, status: number, text: string, headers: AnswerHeaders) {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { ok } from "../../core/result.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { batchOf, frameOf, streamError } from "../../session/bus/frame.ts";
 import { EPOCH, eventText, ids, LogWorld } from "../../session/bus/log.fixture.ts";
 import { sessionUpdated, TenantStream } from "../../session/bus/tenant-stream.ts";
@@ -9,7 +10,6 @@ import { readStreamRequest } from "../route/transcripts.ts";
 import type { ServerOptions } from "../settings.ts";
 import { events, refused } from "./answer.ts";
 import { batchBytes } from "./event-stream.ts";
-import { ManualClock } from "./manual-clock.fixture.ts";
 import { type Route, route } from "./route.ts";
 import { answering, bodyOf, closeServers, serve } from "./server.fixture.ts";
 import type { ServerDeps } from "./server.ts";

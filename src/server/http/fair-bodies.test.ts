@@ -11,9 +11,9 @@ import {
   BODY_PACE_MS,
   BODY_SMALL_BYTES_MAX,
 } from "../../core/limits.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { json } from "./answer.ts";
 import { BY_NAME, headOf, type Sender, sendAs, socketFrom } from "./callers.fixture.ts";
-import { ManualClock } from "./manual-clock.fixture.ts";
 import { route } from "./route.ts";
 import { closeServers, mirror, type ServerWorld, serve } from "./server.fixture.ts";
 

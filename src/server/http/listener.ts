@@ -102,6 +102,8 @@ export class Listener {
         tls === null
           ? createServer(options, this.#handle)
           : createTlsServer({ ...options, ...secret }, this.#handle);
+      // Else Node ends a connection whose client has ended its side; `connection.ts` decides.
+      Object.assign(server, { httpAllowHalfOpen: true });
       // Node takes 0 for "no connections".
       if (maxConnections > 0) server.maxConnections = maxConnections;
       return ok(server.on("connection", (socket) => this.#keep(socket)));

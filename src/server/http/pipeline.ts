@@ -14,7 +14,7 @@ import type { ShareHolder } from "./fair-shares.ts";
 import { type Authenticated, Identification } from "./identification.ts";
 import { CorsGate, networkOf, type OwnNames, TrustedProxies } from "./origins.ts";
 import type { RateLimiter, RateTier } from "./rate-limiter.ts";
-import { requestScope } from "./request-scope.ts";
+import { noteRoute } from "./request-scope.ts";
 import {
   bodyKindOf,
   type Caller,
@@ -157,8 +157,7 @@ export class RequestPipeline {
     const method = incoming.method ?? "GET";
     const target = readTarget(incoming.url ?? "/");
     const match = target.segments === null ? UNMATCHED : table.match(method, target.segments);
-    const scope = requestScope.getStore();
-    if (scope !== undefined && match.kind === "found") scope.route = match.route.path;
+    if (match.kind === "found") noteRoute(match.route);
     return { incoming, method, target, match, signal, changes: tenants.changes };
   }
 

@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Route } from "./route.ts";
 
 /** The context of one request. */
 interface RequestScope {
   readonly requestId: string;
   /** The route's path, once it is known. The actual path may contain secrets. */
   route: string;
+  /** Keeps the connection open for the answer if the client ends its side. */
+  answerHalfClosed(): void;
 }
 
 /**
@@ -12,6 +15,14 @@ interface RequestScope {
  * request.
  */
 export const requestScope = new AsyncLocalStorage<RequestScope>();
+
+/** Notes the route of the current request. */
+export function noteRoute({ path, answersHalfClosed }: Pick<Route, "path" | "answersHalfClosed">) {
+  const scope = requestScope.getStore();
+  if (scope === undefined) return;
+  scope.route = path;
+  if (answersHalfClosed) scope.answerHalfClosed();
+}
 
 /** Keeps a valid request id of the client; otherwise makes one. */
 export function requestIdOf(header: string | undefined, fresh: () => string): string {

@@ -70,6 +70,8 @@ interface RouteRow<Path extends string> {
   readonly body?: BodyKind;
   /** The rate limiter's tier. By default reads and changes have their own. */
   readonly rate?: "prompt" | "exempt";
+  /** A client that has ended its side of the connection after the request still gets the answer. */
+  readonly answersHalfClosed?: true;
   /** The route deletes the tenant, so the deletion does not wait for it. */
   readonly deletesTenant?: true;
   /** Further feature tags that this route implements. */

@@ -10,6 +10,7 @@ import { streamError, TenantGate } from "../../session/index.ts";
 import type { ServerSettings } from "../settings.ts";
 import { type Answer, INTERNAL_ERROR } from "./answer.ts";
 import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
+import { connectionOf } from "./connection.ts";
 import { AnswerWriter } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
@@ -75,7 +76,11 @@ export class HttpServer {
       const header = incoming.headers["x-request-id"];
       const requestId = requestIdOf(header?.toString(), randomUUID);
       response.setHeader("X-Request-Id", requestId);
-      requestScope.run({ requestId, route: "" }, () => void this.#serve(incoming, response));
+      const connection = connectionOf(incoming);
+      if (!connection.begin(response)) return;
+      const answerHalfClosed = () => connection.answerHalfClosed();
+      const scope = { requestId, route: "", answerHalfClosed };
+      requestScope.run(scope, () => void this.#serve(incoming, response));
     });
   }
 

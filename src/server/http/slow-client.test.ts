@@ -9,11 +9,11 @@ import {
   SUBSCRIBER_QUEUE_BYTES_MAX,
   SUBSCRIBER_STALL_MS,
 } from "../../core/limits.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { batchOf, notice } from "../../session/bus/frame.ts";
 import { EPOCH, ids, LogWorld } from "../../session/bus/log.fixture.ts";
 import { events } from "./answer.ts";
 import { EventStreams } from "./event-stream.ts";
-import { ManualClock } from "./manual-clock.fixture.ts";
 import { answering, closeServers, type ServerWorld, serve } from "./server.fixture.ts";
 import { StreamClient } from "./stream-client.fixture.ts";
 

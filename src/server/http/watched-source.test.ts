@@ -1,8 +1,8 @@
 import { setImmediate as everythingToldSoFar } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import type { EventSource } from "./event-stream.ts";
-import { ManualClock } from "./manual-clock.fixture.ts";
 import { WatchedSource } from "./watched-source.ts";
 
 class Watched {

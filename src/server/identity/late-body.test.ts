@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { IDENTITY_FRESH_MS } from "../../core/limits.ts";
 import { ok } from "../../core/result.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { value } from "../../store/kit/expect.ts";
-import { ManualClock } from "../http/manual-clock.fixture.ts";
 import { Approvals } from "../route/approval.fixture.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
 import { People, type Person } from "./people.fixture.ts";

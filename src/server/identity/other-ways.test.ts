@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { TenantId } from "../../core/id.ts";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { altered, Door } from "../../session/altered-store.fixture.ts";
 import { value } from "../../store/kit/expect.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { type Authenticator, LOCAL_TENANT, sharedToken } from "../http/authenticator.ts";
-import { ManualClock } from "../http/manual-clock.fixture.ts";
 import { Approvals } from "../route/approval.fixture.ts";
 import { heard } from "../route/work.fixture.ts";
 import { ACME, IdentityWorld, OPERATOR, tenant, user } from "./identity.fixture.ts";

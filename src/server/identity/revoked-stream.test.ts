@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { Door } from "../../session/altered-store.fixture.ts";
 import type { Chunk, Notice } from "../../session/bus/frame.ts";
 import { value } from "../../store/kit/expect.ts";
 import { events, json } from "../http/answer.ts";
 import { byToken } from "../http/authenticator.ts";
 import type { EventSource } from "../http/event-stream.ts";
-import { ManualClock } from "../http/manual-clock.fixture.ts";
 import { route } from "../http/route.ts";
 import { closeServers, serve } from "../http/server.fixture.ts";
 import { StreamClient } from "../http/stream-client.fixture.ts";

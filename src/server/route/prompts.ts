@@ -15,7 +15,7 @@ import {
 } from "../../core/session/state.ts";
 import type { PromptRequest, SessionAccess, WaitingForCredit } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
+import { type Answer, type AnswerFate, answerTo, empty, json, refused } from "../http/answer.ts";
 import { listOf, readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { withReader, withSession } from "./session-request.ts";
@@ -97,11 +97,12 @@ export function promptRoute(daemon: Daemon): Route {
     needs: "session:write",
     clientId: "registered",
     rate: "prompt",
+    answersHalfClosed: true,
     honours: ["non_blocking_prompt"],
     handle: (request) =>
       withSession(daemon, request, async (session, actor) => {
         const wanted = readPromptRequest(request.body, request.header("idempotency-key"));
-        return wanted.ok ? admit(daemon, session, actor, wanted.value) : refused(wanted.refusal);
+        return wanted.ok ? admit(session, actor, wanted.value) : refused(wanted.refusal);
       }),
   });
 }
@@ -122,17 +123,17 @@ function readPromptRequest(body: JsonObject, key: string | null): Result<PromptR
 }
 
 async function admit(
-  { clock, settings }: Daemon,
   session: SessionAccess,
   actor: Actor,
   request: PromptRequest,
 ): Promise<Answer> {
   const admitted = await session.prompt(actor, request);
   if (!admitted.ok) return refused(admitted.refusal);
-  const { answer, eventEpoch, answered } = admitted.value;
-  // Once the client has its answer, and the time to read it, streams may have the verdict.
-  const afterwards = () => void clock.after(settings.verdictLeadMs, answered);
-  return { ...json(202, { ...answer, eventEpoch }), afterwards };
+  const { answer, eventEpoch, hold } = admitted.value;
+  // A client that reads its verdict before this answer would wait for the verdict for ever.
+  const afterwards = (fate: AnswerFate) => hold.answered(fate === "delivered" ? "sent" : "settled");
+  const wantsAcknowledgement = hold.isAwaited();
+  return { ...json(202, { ...answer, eventEpoch }), afterwards, wantsAcknowledgement };
 }
 
 /** Fields for the server, which the agent does not get. */

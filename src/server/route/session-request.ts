@@ -8,7 +8,7 @@ import type { Actor } from "../../core/session/command.ts";
 import { isRegistered, pendingCount } from "../../core/session/state.ts";
 import type { JoinedSession, KnownSession, SessionAccess } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Answer, json, refused } from "../http/answer.ts";
+import { type Answer, type AnswerFate, json, refused } from "../http/answer.ts";
 import { type FieldCodes, readBody } from "../http/request-schema.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 
@@ -114,8 +114,8 @@ export function reapIfLost(
   answer: Answer,
   { session, isMade, clientId, actor }: JoinedClient,
 ): Answer {
-  const afterwards = (fate: "delivered" | "lost") => {
-    if (fate === "delivered") return;
+  const afterwards = (fate: AnswerFate) => {
+    if (fate !== "lost") return;
     void (isMade ? session.ownerVanished(actor) : session.detach(clientId, actor));
   };
   return { ...answer, afterwards };

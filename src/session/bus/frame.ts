@@ -46,11 +46,23 @@ export function unseenOf(batch: Batch, cursor: number): Batch | null {
   return rest.length === 0 ? null : batchOf(rest);
 }
 
+/** What of a batch of events comes up to this one. */
+export function seenOf({ frames }: Batch, through: number): Batch {
+  return batchOf(frames.filter(({ id }) => id === null || id <= through));
+}
+
 /** The frames that the wire calls synthetic: no id, and for one stream only. */
 
 export function notice(type: string, data: JsonObject): Notice {
   const text = JSON.stringify({ v: 1, type, data });
   return { id: null, text, bytes: Buffer.byteLength(text) };
+}
+
+/** An event that is sent a second time, without its number, so that no reader counts it twice. */
+export function repeatOf(text: string): Notice {
+  const { id: _id, ...event } = JSON.parse(text);
+  const again = JSON.stringify({ ...event, _meta: { ...event._meta, repeated: true } });
+  return { id: null, text: again, bytes: Buffer.byteLength(again) };
 }
 
 export interface Replay {

@@ -1,11 +1,8 @@
-import type { ClientId, PromptId, UserId } from "../../core/id.ts";
-import { SUBSCRIBERS_MAX, VERDICT_HELD_MS_MAX } from "../../core/limits.ts";
+import type { ClientId, UserId } from "../../core/id.ts";
+import { SUBSCRIBERS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { isVerdict } from "../../core/session/event.ts";
 import type { Audience } from "../../core/session/visibility.ts";
 import { isShareUsedUp } from "../../core/share.ts";
-import type { CallOff, Clock } from "../../platform/clock.ts";
-import type { Written } from "../actor/written.ts";
 import { type PastSource, Tail } from "./catch-up.ts";
 import { type Batch, batchOf, type Frame, type Notice } from "./frame.ts";
 import { type SubscribeRequest, Subscription, type SubscriptionLog } from "./subscription.ts";
@@ -79,6 +76,22 @@ export class SessionBus {
     if (this.#end === null) this.#tell(batchOf([notice]), this.publishedThrough);
   }
 
+  hasClient(clientId: ClientId): boolean {
+    return this.#streamsOf(clientId).length > 0;
+  }
+
+  /** Holds these events back from the streams of a client, and no others any more. */
+  holdClient(clientId: ClientId, ids: readonly number[]) {
+    for (const subscription of this.#streamsOf(clientId)) subscription.hold(ids);
+  }
+
+  /** Says something about an event to those streams of a client that have been given it. */
+  remind(clientId: ClientId, eventId: number, notice: Notice) {
+    for (const subscription of this.#streamsOf(clientId)) {
+      if (subscription.hasGiven(eventId)) subscription.tell(notice);
+    }
+  }
+
   /** Ends the streams of readers who do not see a session of this audience. */
   endOutside(audience: Audience, last: Notice) {
     const outside = [...this.#subscriptions].filter((one) => !one.isFor(audience));
@@ -88,14 +101,19 @@ export class SessionBus {
     }
   }
 
-  subscribe(request: SubscribeRequest, source: PastSource): Result<Subscription> {
+  /** A stream gets held events, and what follows them, once they are released. */
+  subscribe(
+    request: SubscribeRequest,
+    source: PastSource,
+    heldIds: readonly number[] = [],
+  ): Result<Subscription> {
     const limit = SUBSCRIBERS_MAX;
     if (this.#subscriptions.size >= limit) return fail("subscriber_limit_exceeded", { limit });
     const own = ownStreams(this.#subscriptions, request.userId ?? null);
     if (isShareUsedUp(own, limit - this.#subscriptions.size)) {
       return fail("subscriber_limit_exceeded", { limit: own, scope: "user" });
     }
-    const subscription = new Subscription(this.#owner, request, source);
+    const subscription = new Subscription(this.#owner, { ...request, heldIds }, source);
     // Its head has been sent already, so a stream that comes too late is told in the stream.
     if (this.#end === null) this.#subscriptions.add(subscription);
     else subscription.end(this.#end.last);
@@ -114,6 +132,10 @@ export class SessionBus {
       if (last === null) subscription.finish(this.publishedThrough);
       else subscription.end(last);
     }
+  }
+
+  #streamsOf(clientId: ClientId): readonly Subscription[] {
+    return [...this.#subscriptions].filter((one) => one.clientId === clientId);
   }
 
   /** Those that were not published before; as a rule, the very array. */
@@ -150,74 +172,4 @@ export function ownStreams(
   userId: UserId | null,
 ): number {
   return userId === null ? 0 : [...streams].filter((one) => one.userId === userId).length;
-}
-
-/**
- * Lets durable events out to the streams in order, but a verdict not before the answer to its
- * prompt: a client that reads its stream faster than that answer would wait for the verdict for
- * ever. What comes after a verdict that is kept back waits behind it.
- */
-export class Outlet {
-  readonly #clock: Clock;
-  readonly #tell: (written: readonly Written[]) => void;
-  /** Prompts whose callers have no answer yet, with what calls off the end of their patience. */
-  readonly #unanswered = new Map<PromptId, CallOff>();
-  #waiting: readonly Written[] = [];
-  #watchers: (() => void)[] = [];
-
-  constructor(clock: Clock, tell: (written: readonly Written[]) => void) {
-    this.#clock = clock;
-    this.#tell = tell;
-  }
-
-  /** How many durable events have not been let out yet. */
-  get waitingCount(): number {
-    return this.#waiting.length;
-  }
-
-  /** Keeps this prompt's verdict back until the answer is out, or for as long as that may take. */
-  hold(promptId: PromptId): () => void {
-    const release = () => {
-      this.#unanswered.get(promptId)?.();
-      if (this.#unanswered.delete(promptId)) this.#letOut();
-    };
-    this.#unanswered.set(promptId, this.#clock.after(VERDICT_HELD_MS_MAX, release));
-    return release;
-  }
-
-  publish(written: readonly Written[]) {
-    this.#waiting = this.#waiting.length === 0 ? written : [...this.#waiting, ...written];
-    this.#letOut();
-  }
-
-  /** The streams are about to end: nothing is held any more. */
-  flush() {
-    for (const callOff of this.#unanswered.values()) callOff();
-    this.#unanswered.clear();
-    this.#letOut();
-  }
-
-  /** Resolves when everything that is durable now has been let out. */
-  async caughtUp(): Promise<void> {
-    const last = this.#waiting.at(-1);
-    if (last === undefined) return;
-    while ((this.#waiting[0]?.id ?? Number.POSITIVE_INFINITY) <= last.id) {
-      await new Promise<void>((wake) => this.#watchers.push(wake));
-    }
-  }
-
-  #letOut() {
-    const kept = this.#waiting.findIndex((one) => this.#isHeld(one));
-    const free = kept < 0 ? this.#waiting : this.#waiting.slice(0, kept);
-    this.#waiting = kept < 0 ? [] : this.#waiting.slice(kept);
-    if (free.length === 0) return;
-    this.#tell(free);
-    const watchers = this.#watchers;
-    this.#watchers = [];
-    for (const wake of watchers) wake();
-  }
-
-  #isHeld({ event }: Written): boolean {
-    return isVerdict(event) && this.#unanswered.has(event.data.promptId);
-  }
 }

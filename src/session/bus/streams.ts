@@ -14,7 +14,8 @@ import { isUnfinishedFork } from "../side/fork-draft.ts";
 import type { DiskFigures } from "../tenant/tenant-disk.ts";
 import type { SessionWorld } from "../world.ts";
 import { frameOf, type Notice, streamError, streamRefused } from "./frame.ts";
-import { Outlet, SessionBus } from "./session-bus.ts";
+import { type AnswerReceipt, HeldVerdicts } from "./held-verdicts.ts";
+import { SessionBus } from "./session-bus.ts";
 import type { SubscribeRequest, Subscription } from "./subscription.ts";
 import {
   type ListedSession,
@@ -49,6 +50,18 @@ const SHUTTING_DOWN = streamError("The server is shutting down.", "daemon_shutdo
 const TENANT_DELETING = streamError("The tenant is being deleted.", "tenant_deleting");
 const TENANT_DELETED = streamError("The tenant was deleted.", "tenant_deleted");
 
+/** Holds the verdict of one prompt back from the streams of its client. */
+export interface VerdictHold {
+  /** Whether the client has a stream open, on which it may wait for the verdict. */
+  isAwaited(): boolean;
+  /** The prompt is admitted: from now on the hold has its time limit. */
+  limit(): void;
+  answered(fate: AnswerReceipt): void;
+}
+
+/** The prompt of a client that has no id has no streams to be held back from. */
+export const UNHELD: VerdictHold = { isAwaited: () => false, limit: () => {}, answered: () => {} };
+
 /**
  * The streams of one live session, from when it is opened until it ends or its store fails: what
  * is durable goes out here.
@@ -57,7 +70,7 @@ class SessionStream implements Participant {
   readonly #live: LiveSession;
   readonly #streams: SessionStreams;
   readonly #world: SessionWorld;
-  #outlet: Outlet | null = null;
+  readonly #verdicts: HeldVerdicts;
   #bus: SessionBus | null = null;
   #isListed = false;
   /** Who saw it when it was last listed; undefined before that. */
@@ -69,6 +82,7 @@ class SessionStream implements Participant {
     this.#world = world;
     this.#streams = streams;
     this.#live = live;
+    this.#verdicts = new HeldVerdicts(world.clock, () => this.#bus);
   }
 
   get isWatched(): boolean {
@@ -80,30 +94,25 @@ class SessionStream implements Participant {
     return this.#bus?.clientIds ?? new Set();
   }
 
-  /** The last event that streams may have; what is durable may be a moment ahead of it. */
-  get publishedThrough(): number {
-    return this.#live.lastEventId - (this.#outlet?.waitingCount ?? 0);
-  }
-
-  /** Resolves when streams may have all that is durable now. */
-  async caughtUp(): Promise<void> {
-    await this.#outlet?.caughtUp();
-  }
-
   subscribe(request: SubscribeRequest): Result<Subscription> {
     const { store, clock } = this.#world;
-    const { key, epoch, session } = this.#live;
+    const { key, epoch, lastEventId, session } = this.#live;
     if (request.sees?.(session.chosen.audience ?? null) === false) {
       return fail("session_not_found", { sessionId: key.sessionId });
     }
     const readPast = (after: number, limit: number) => store.readEvents(key, { after, limit });
-    this.#bus ??= new SessionBus({ epoch, lastEventId: this.publishedThrough }, clock.nowMs);
-    return this.#bus.subscribe(request, { readPast });
+    this.#bus ??= new SessionBus({ epoch, lastEventId }, () => clock.nowMs());
+    const heldIds = this.#verdicts.heldIds(request.clientId ?? null);
+    return this.#bus.subscribe(request, { readPast }, heldIds);
   }
 
-  holdVerdict(promptId: PromptId): () => void {
-    this.#outlet ??= new Outlet(this.#world.clock, (written) => this.#publish(written));
-    return this.#outlet.hold(promptId);
+  holdVerdict(promptId: PromptId, clientId: ClientId): VerdictHold {
+    this.#verdicts.hold(promptId, clientId);
+    return {
+      isAwaited: () => this.#bus?.hasClient(clientId) ?? false,
+      limit: () => this.#verdicts.limit(promptId),
+      answered: (fate) => this.#verdicts.answered(promptId, fate),
+    };
   }
 
   /** Adds nothing. Figures of a budget are in the command, and not in every log. */
@@ -127,8 +136,8 @@ class SessionStream implements Participant {
       this.#figures.delete(id);
       this.#streams.warn(this.#live.key.tenantId, warning, chosen.audience ?? null);
     }
-    if (this.#outlet === null) this.#publish(written);
-    else this.#outlet.publish(written);
+    this.#verdicts.arrived(written);
+    this.#publish(written);
   }
 
   /** A log that is opened may say more than was published of it, so lists show it anew. */
@@ -138,8 +147,7 @@ class SessionStream implements Participant {
 
   /** A stream outlives the live session only if its client opens the two again. */
   end(why: Refusal | null) {
-    this.#outlet?.flush();
-    this.#outlet = null;
+    this.#verdicts.end();
     const failure = why && streamError("The session store failed; connect again.", why.code);
     this.#bus?.end(failure ?? this.#streams.lastNotice(this.#live.key.tenantId));
     this.#bus = null;
@@ -195,18 +203,15 @@ export class SessionStreams {
     if (this.#open.get(live) === stream) this.#open.delete(live);
   }
 
-  async caughtUp(live: LiveSession): Promise<void> {
-    await this.#open.get(live)?.caughtUp();
-  }
-
   subscribe(live: LiveSession, request: SubscribeRequest): Result<Subscription> {
     const stream = this.#open.get(live);
     return stream?.subscribe(request) ?? fail("store_unavailable", { reason: "it was evicted" });
   }
 
-  /** Keeps a prompt's verdict back until what is returned is called, or too much time passes. */
-  holdVerdict(live: LiveSession, promptId: PromptId): () => void {
-    return this.#open.get(live)?.holdVerdict(promptId) ?? (() => {});
+  /** Holds a prompt's verdict back from its client's streams, for a limited time. */
+  holdVerdict(live: LiveSession, promptId: PromptId, clientId: ClientId | null): VerdictHold {
+    if (clientId === null) return UNHELD;
+    return this.#open.get(live)?.holdVerdict(promptId, clientId) ?? UNHELD;
   }
 
   clientsOf(live: LiveSession): ReadonlySet<ClientId> {
@@ -215,10 +220,6 @@ export class SessionStreams {
 
   isWatched(live: LiveSession): boolean {
     return this.#open.get(live)?.isWatched ?? false;
-  }
-
-  publishedThrough(live: LiveSession): number {
-    return this.#open.get(live)?.publishedThrough ?? live.lastEventId;
   }
 
   /** All sessions of a tenant as they are, and then each that changes. */

@@ -20,6 +20,7 @@ import {
   type Notice,
   type Replay,
   replayComplete,
+  seenOf,
   streamRefused,
   unseenOf,
 } from "./frame.ts";
@@ -31,14 +32,19 @@ export interface SubscribeRequest {
   readonly epoch: string | null;
   /** How many frames may wait, if the client says so; the wire lets it choose. */
   readonly maxQueued?: number;
-  /** The client that reads it, if it says so. */
+  /** The client that reads it, if it says so, and the user; null is the operator. */
   readonly clientId?: ClientId | null;
-  /** The user who reads it; null is the operator. */
   readonly userId?: UserId | null;
   /** Whether the reader sees a session of this audience; without it the reader sees any. */
   readonly sees?: (audience: Audience) => boolean;
   /** Makes a `session_snapshot`, which comes first, or right after the replay. */
   readonly snapshot?: () => Notice;
+}
+
+/** What a subscription begins with. */
+interface SubscriptionStart extends SubscribeRequest {
+  /** Events that are held back from it for now. */
+  readonly heldIds: readonly number[];
 }
 
 /** How the server ended a stream: for its reader's sake, or for any other reason. */
@@ -71,6 +77,8 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   readonly clientId: ClientId | null;
   readonly userId: UserId | null;
   #cursor: number;
+  /** The first event that is held back. */
+  #heldFrom: number;
   /** Where it goes on in memory once `#catchUp` is done; null once that was too much to hold. */
   #place: TailNode | null;
   #catchUp: CatchUp | null;
@@ -82,21 +90,23 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   #endsAfter = Number.POSITIVE_INFINITY;
   #last: Notice | null = null;
 
-  constructor(owner: SubscriptionLog, request: SubscribeRequest, source: PastSource) {
-    const { after, epoch, maxQueued, snapshot, clientId = null } = request;
+  constructor(owner: SubscriptionLog, start: SubscriptionStart, source: PastSource) {
+    const { after, epoch, maxQueued, snapshot, clientId = null } = start;
     this.#owner = owner;
     this.clientId = clientId;
-    this.userId = request.userId ?? null;
+    this.userId = start.userId ?? null;
     this.#source = source;
     this.#snapshot = snapshot;
-    this.#sees = request.sees;
-    this.#place = owner.tail.end;
-    const { at } = this.#place;
+    this.#sees = start.sees;
+    const { at } = owner.tail.end;
     this.#backlog = new Backlog(at, maxQueued);
     this.#isReplay = after !== null;
     const isForeign = epoch !== null && epoch !== owner.epoch;
     const isUpToDate = after === null || (after === at.id && !isForeign);
-    const stretch = { epoch: owner.epoch, after: after ?? at.id, until: at.id, isForeign };
+    this.#heldFrom = firstAfter(isForeign ? 0 : (after ?? at.id), start.heldIds);
+    const until = Math.min(at.id, this.#heldFrom - 1);
+    this.#place = until < at.id ? null : owner.tail.end;
+    const stretch = { epoch: owner.epoch, after: after ?? at.id, until, isForeign };
     this.#catchUp = isUpToDate ? null : new CatchUp(source, stretch);
     this.#cursor = this.#catchUp?.cursor ?? at.id;
     if (isUpToDate) this.#begin({ replayedCount: 0, lastEventId: at.id });
@@ -159,6 +169,17 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     this.#reader.wake();
   }
 
+  /** Gives nothing from the first of these events on that the reader has not been given yet. */
+  hold(ids: readonly number[]) {
+    this.#heldFrom = firstAfter(this.#cursor, ids);
+    this.#reader.wake();
+  }
+
+  /** Whether the reader has been given this event. */
+  hasGiven(id: number): boolean {
+    return this.#catchUp === null && this.#cursor >= id;
+  }
+
   /** This was a terminal frame: the stream ends with it, unless the client has had it before. */
   terminate(id: number) {
     if (id > this.#cursor) this.finish(id);
@@ -173,6 +194,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
 
   /** Ends it with what is in memory and a last word. Nothing more is read from the store. */
   end(last: Notice | null) {
+    this.#heldFrom = Number.POSITIVE_INFINITY;
     const hasAll = this.#place !== null && this.#catchUp === null;
     if (hasAll && this.#isEnding) return; // Its own end is in memory, and comes anyway.
     this.#last ??= last;
@@ -188,12 +210,17 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     return this.#catchUp === null && this.#cursor >= this.#endsAfter;
   }
 
+  /** The last event that it may be given now. */
+  get #through(): number {
+    return Math.min(this.#endsAfter, this.#heldFrom - 1);
+  }
+
   #take(): Chunk | null | Promise<Chunk | null> {
     if (this.#isAtEnd) return this.#given(this.#takeDue());
-    const place = this.#place ?? this.#newPlace();
+    if (this.#place === null && this.#catchUp === null) this.#findPlace();
     if (this.#catchUp !== null) return this.#takeStored(this.#catchUp);
     const batches = this.#takeDue();
-    this.#takeLive(place, batches);
+    if (this.#place !== null) this.#takeLive(this.#place, batches);
     return this.#given(batches);
   }
 
@@ -205,10 +232,15 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
 
   #takeLive(from: TailNode, batches: Batch[]) {
     let place = from;
-    while (place.entry !== null && place.at.id < this.#endsAfter) {
-      const batch = unseenOf(place.entry.batch, this.#cursor);
-      if (batch !== null) batches.push(batch);
-      place = place.entry.next;
+    const through = this.#through;
+    while (place.entry !== null && place.at.id < through) {
+      const { batch, next } = place.entry;
+      const isWhole = next.at.id <= through;
+      const unseen = unseenOf(isWhole ? batch : seenOf(batch, through), this.#cursor);
+      if (unseen !== null) batches.push(unseen);
+      if (!isWhole) this.#cursor = Math.max(this.#cursor, through);
+      if (!isWhole) break;
+      place = next;
     }
     this.#place = place;
     this.#cursor = Math.max(this.#cursor, place.at.id);
@@ -257,17 +289,16 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   }
 
   /**
-   * Picks the tail up again at its end, and the store has what lies before. While the store is
-   * being read for an older place, that one comes first: a newer one would leave a gap.
+   * Picks the tail up again at its end, and the store has what lies before. A stream that is held
+   * has no place there: it would miss what is held.
    */
-  #newPlace(): TailNode {
+  #findPlace() {
     const { epoch, tail } = this.#owner;
-    if (this.#catchUp !== null) return tail.end;
-    this.#place = tail.end;
-    const until = Math.min(tail.end.at.id, this.#endsAfter);
+    const { id } = tail.end.at;
+    this.#place = this.#heldFrom <= id ? null : tail.end;
+    const until = Math.min(id, this.#through);
     const stretch = { epoch, after: this.#cursor, until, isForeign: false };
     if (until > this.#cursor) this.#catchUp = new CatchUp(this.#source, stretch);
-    return tail.end;
   }
 
   /**
@@ -302,6 +333,10 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     this.#ending.resolve("ended");
     this.#owner.left(this);
   }
+}
+
+function firstAfter(cursor: number, ids: readonly number[]): number {
+  return Math.min(...ids.filter((id) => id > cursor));
 }
 
 /** Nothing, if there is nothing just now; null, if there will never be anything again. */

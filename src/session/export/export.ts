@@ -31,6 +31,13 @@ export function isExportFormat(text: string): text is ExportFormat {
   return Object.hasOwn(EXPORT_FORMATS, text);
 }
 
+/** Writes exports: in threads of their own, or where time is simulated, in this one. */
+export interface ExportWriter {
+  pieces(exported: Exported, format: ExportFormat): AsyncIterable<string>;
+  /** Resolves when nothing is written any more. */
+  end(): Promise<void>;
+}
+
 /** Reads what an export begins with. A session that cannot be read is a refusal. */
 export async function openExport(source: ExportSource): Promise<Result<Exported>> {
   const record = await source.record();

@@ -8,7 +8,7 @@ import {
 import type { Clock } from "../../platform/clock.ts";
 import { Semaphore } from "../../platform/semaphore.ts";
 import { threadScript } from "../../platform/thread-script.ts";
-import type { ExportFormat } from "./export.ts";
+import type { ExportFormat, ExportWriter } from "./export.ts";
 import { ExportBroken, type Exported } from "./source.ts";
 import type { ExportJob, PageRequest, ThreadMessage } from "./worker.ts";
 
@@ -28,7 +28,7 @@ const WRITER: ThreadProgram = {
  * parse and format them takes seconds: that may hold their own export, and no other request. The
  * thread ends with its export, also if the reader leaves.
  */
-export class ExportThreads {
+export class ExportThreads implements ExportWriter {
   readonly #clock: Clock;
   readonly #program: ThreadProgram;
   readonly #permits = new Semaphore(EXPORT_THREADS_MAX);

@@ -25,8 +25,7 @@ interface ArrivalParts {
   readonly registry: SessionRegistry;
   /** The session as its clients may have it. */
   find(key: SessionKey): Promise<Result<LiveSession>>;
-  /** The clients that read a stream of the session. */
-  watching(live: LiveSession): ReadonlySet<ClientId>;
+  readonly streams: Pick<SessionStreams, "clientsOf">;
 }
 
 /** Registers a client at a session; answers why it does not. */
@@ -136,7 +135,7 @@ export class Arrivals {
     if (actor.kind !== "client" || actor.clientId === null) return null;
     const { clientId } = actor;
     const isFull = live.session.clients.size >= CLIENTS_MAX;
-    const idle = isFull ? idleClients(live, this.#parts.watching(live)) : [];
+    const idle = isFull ? idleClients(live, this.#parts.streams.clientsOf(live)) : [];
     const attached = await live.submit({ ...this.#by(actor), type: "attach", clientId, idle });
     const evicted = changeIn(attached, "client_expired");
     if (evicted !== null) live.attendance.forget(evicted.clientId);

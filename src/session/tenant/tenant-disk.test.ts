@@ -79,7 +79,7 @@ describe("P10: the disk", () => {
     const { live } = value(await create());
     const content = [{ type: "text", text: "work" }];
     const request = { content, params: null, idempotency: null, deadlineMs: null, isRetry: false };
-    value(await host.prompt(live.key, ada, request)).answered();
+    value(await host.prompt(live.key, ada, request));
     await live.until(({ running }) => running !== null);
     played.used.set(TENANT, 1_000);
     played.nowMs += 10_000;

@@ -9,6 +9,7 @@ import {
 import { isShareUsedUp } from "../../core/share.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
 import type { Clock } from "../../platform/clock.ts";
+import type { SessionKey } from "../../store/store.ts";
 
 /** Looks at the disk; null is unknown, and then nothing is refused for it. */
 export interface DiskLook {
@@ -87,8 +88,8 @@ export class TenantDisk {
 
 /** Why nothing new begins for a tenant; its stream is warned before that comes. */
 export async function fullDisk(
-  disk: TenantDisk | undefined,
-  tenantId: TenantId,
+  { disk }: { readonly disk?: TenantDisk },
+  { tenantId }: SessionKey,
   streams: { warnOfDisk(tenantId: TenantId, figures: DiskFigures): void },
 ): Promise<Refusal | null> {
   if (disk === undefined) return null;

@@ -1,4 +1,4 @@
-import type { CallOff, Clock } from "../../platform/clock.ts";
+import type { CallOff, Clock } from "./clock.ts";
 
 interface Timer {
   readonly ms: number;
