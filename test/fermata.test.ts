@@ -145,7 +145,7 @@ describe("fermata serve", () => {
     [["--agent", "echo", "--agent-command", "x"], 2, /--agent or --agent-command, not both/],
     [["--tls-cert", "x"], 2, /give both, or neither/],
     [["--initialize-timeout-ms", "0"], 2, /--initialize-timeout-ms: .*from 1/],
-    [["--data", "/dev/null/x"], 2, /cannot start with this \/dev\/null\/x/],
+    [["--data", "/dev/null/x"], 2, /--data: \/dev\/null: a file is in its place/],
   ])("does not start with %j, and says why", async (args, expected, sentence) => {
     const home = mkdtempSync(join(tmpdir(), "fermata-home-"));
     const command = ["bin/fermata.js", "serve", "--port", "0", ...args];

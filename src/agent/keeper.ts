@@ -9,6 +9,8 @@ export interface AgentKeeper {
    * last session. Returns how many there are of each kind.
    */
   restart(tenantId: TenantId, profile: string): AgentRestart;
+  /** The agents that are not started for now because they failed again and again. */
+  failing(): readonly FailingAgent[];
   /** The error output of a profile's processes, ended ones before running ones. */
   logs(tenantId: TenantId, profile: string): readonly AgentLog[];
   /** Passes on every line until the returned function is called. Null if too many read. */
@@ -28,6 +30,16 @@ export interface AgentProcessView {
   /** As last measured. */
   readonly memoryBytes: number;
   readonly runsForMs: number;
+}
+
+/** An agent whose starts failed, for one tenant and workspace. */
+export interface FailingAgent {
+  readonly tenantId: TenantId;
+  readonly profile: string;
+  readonly workspace: string;
+  readonly failures: number;
+  /** Why it failed last, as its clients were told. */
+  readonly reason: string;
 }
 
 export interface AgentRestart {

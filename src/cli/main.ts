@@ -19,6 +19,8 @@ Commands:
   restore        Restore a backup into an empty data directory.
   seize          Free a session whose server is gone for good.
   repair         Cut the unreadable end off a session's log.
+  missing        List sessions that were stored and are not there any more.
+  vacuum         Give the disk back what deleted sessions have left.
 
 "fermata COMMAND --help" lists the options of a command.
 
@@ -37,6 +39,7 @@ const COMMANDS = {
   credits: async (args) => (await import("./commands/credits.ts")).credits(args),
   join: async (args) => (await import("./commands/join.ts")).join(args),
   members: async (args) => (await import("./commands/members.ts")).members(args),
+  missing: async (args) => (await import("./commands/upkeep.ts")).missing(args),
   policy: async (args) => (await import("./commands/policy.ts")).policy(args),
   repair: async (args) => (await import("./commands/stored-sessions.ts")).repair(args),
   restore: async (args) => (await import("./commands/backup.ts")).restore(args),
@@ -44,6 +47,7 @@ const COMMANDS = {
   serve: async (args) => (await import("./commands/serve.ts")).serve(args),
   tenants: async (args) => (await import("./commands/tenants.ts")).tenants(args),
   tokens: async (args) => (await import("./commands/tokens.ts")).tokens(args),
+  vacuum: async (args) => (await import("./commands/upkeep.ts")).vacuum(args),
 } satisfies Record<string, CommandMain>;
 
 function isCommand(name: string): name is keyof typeof COMMANDS {

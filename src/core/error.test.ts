@@ -172,6 +172,7 @@ const EXPECTED = `
   invalid_max_queued         400 never  Validation/MaxQueuedInvalid
   route_not_found            404 never  Server/RouteNotFound
   method_not_allowed         405 never  Server/MethodNotAllowed
+  files_exhausted            503 later  Server/FilesExhausted
   body_too_slow              408 later  Validation/BodyTooSlow
   share_exceeded             429 later  Server/ShareExceeded
   server_busy                503 later  Server/Busy

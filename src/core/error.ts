@@ -344,6 +344,8 @@ export const ERRORS = {
     "There is nothing at this path."),
   method_not_allowed: row(405, "never", "Server/MethodNotAllowed",
     "{method} is not possible here; these are: {allow}."),
+  files_exhausted: row(503, "later", "Server/FilesExhausted",
+    "The server has too many files open; try again, or raise its limit of open files."),
   body_too_slow: row(408, "later", "Validation/BodyTooSlow",
     "The body came too slowly: less than {bytes} bytes in {ms} ms."),
   share_exceeded: row(429, "later", "Server/ShareExceeded",

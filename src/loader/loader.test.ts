@@ -189,6 +189,17 @@ describe("a root", () => {
       });
     }));
 
+  it("P10: that cannot be read for want of file handles is no fault of the skills", () =>
+    withTree(async (tree) => {
+      await tree.skill("bundled", "a");
+      const listing = () => {
+        throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+      };
+      expect(await tree.loader({ listing }).skills(tree.place)).toMatchObject({
+        refusal: { code: "files_exhausted" },
+      });
+    }));
+
   it("of the user or the workspace need not be there", () =>
     withTree(async (tree) => {
       await tree.skill("bundled", "a");

@@ -26,7 +26,7 @@ import {
   realRoot,
   type SkillRoot,
 } from "./skills.ts";
-import { hasName, readTextInside, type WorkspaceRights } from "./text-file.ts";
+import { FILES_EXHAUSTED, hasName, readTextInside, type WorkspaceRights } from "./text-file.ts";
 
 /**
  * Skill and persona files, as sessions see them. A session reads them when it opens and when a
@@ -84,6 +84,8 @@ export class FilesLoader implements Loader {
       if (contents.kind === "listed") found.push(...contents.found);
       if (contents.kind === "unusable" || contents.kind === "missing") {
         const reason = contents.kind === "missing" ? "the directory is not there" : contents.reason;
+        // The folder is as good as ever: the server has no file handle left to look into it.
+        if (root.isRequired && reason === FILES_EXHAUSTED) return fail("files_exhausted");
         if (root.isRequired) return fail("skills_unavailable", { root: root.source, reason });
       }
       if ("diagnostic" in contents) rootDiagnostics.push(contents.diagnostic);

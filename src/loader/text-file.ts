@@ -64,12 +64,15 @@ export function reasonOf(thrown: unknown): string {
   return REASONS[code] ?? `the system says ${code}`;
 }
 
+/** What is said when the process, or the machine, has no file handle left. */
+export const FILES_EXHAUSTED = "too many files are open";
+
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: "permission is denied",
   EPERM: "permission is denied",
   ELOOP: "its links lead in a circle",
-  EMFILE: "too many files are open",
-  ENFILE: "too many files are open",
+  EMFILE: FILES_EXHAUSTED,
+  ENFILE: FILES_EXHAUSTED,
   ENAMETOOLONG: "its path is too long",
   ENOENT: "it is not there",
   ENOTDIR: "it is not a directory",

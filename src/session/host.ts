@@ -38,7 +38,7 @@ import type {
   PromptRequest,
   SteerRequest,
 } from "./requests.ts";
-import { deleteUnfinishedForks } from "./side/fork.ts";
+import { deleteUnfinishedForks } from "./side/fork-draft.ts";
 import { SideWork } from "./side/side-work.ts";
 import { boundCommand } from "./tenant/policy-check.ts";
 import { fullDisk } from "./tenant/tenant-disk.ts";

@@ -22,6 +22,8 @@ export { changeEntry, type Steward } from "./audit/entries.ts";
 export { type Batch, type Chunk, type Notice, notice, streamError } from "./bus/frame.ts";
 export type { StreamEnd } from "./bus/subscription.ts";
 export { EXPORT_FORMATS, isExportFormat } from "./export/export.ts";
+export type { HealthReason } from "./health/health.ts";
+export { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 export {
   ALL_TIME,
   type Balance,

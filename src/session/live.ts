@@ -94,7 +94,7 @@ export class LiveSession {
     const actor = new SessionActor(world, opened, (why) => this.#failed(why));
     const present = () => this.present();
     const past = (session: Session) => this.past(session);
-    const agent = new AgentSide(world, actor, { present, past });
+    const agent = new AgentSide(world, actor, { present, past, skipped: opened.skipped });
     const credit = new SessionCredit(world, actor);
     const queue = new TurnQueue(actor, {
       begin: policyChecked(world, actor, agent, (prompt, slash, again) =>
@@ -222,7 +222,8 @@ export class LiveSession {
   /** Sees to it that it has an agent; answers why it has none, if that cannot be had. */
   async activated(): Promise<Refusal | null> {
     const by = stampedBy(this.#world.clock, SERVER);
-    const outcome = await this.submit({ ...by, type: "activate" });
+    const { skipped } = this;
+    const outcome = await this.submit({ ...by, type: "activate", skipped });
     if (outcome.refusal !== null) return outcome.refusal;
     const settled = await this.until(({ connection }) => connection.sessionState !== "activating");
     if (!settled.ok) return settled.refusal;

@@ -1,5 +1,6 @@
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { TenantId } from "../core/id.ts";
-import { PAGE_ROWS_MAX } from "../core/limits.ts";
+import { PAGE_ROWS_MAX, REPLAY_YIELD_CHARS } from "../core/limits.ts";
 import type { LogEvent } from "../core/replay/compact.ts";
 import {
   compactedReplay,
@@ -51,7 +52,9 @@ export async function replayOf(
   const { turns, lastId, hasMore } = past.value;
   const open = await eventsBetween(store, key, lastId, through);
   if (!open.ok) return open;
+  if (past.value.chars > REPLAY_YIELD_CHARS) await yieldToEventLoop();
   const shown = compactedReplay(turns, maxBytes);
+  if (past.value.chars > REPLAY_YIELD_CHARS) await yieldToEventLoop();
   return ok({
     compactedReplay: shown,
     liveJournal: liveJournal(open.value, mode, {
@@ -93,7 +96,7 @@ async function newestTurns(
     const isEnough = bytes > maxBytes || newestFirst.length === turnsMax;
     if (page.value.more && !isEnough) continue;
     const hasMore = page.value.more;
-    return ok({ turns: newestFirst.reverse(), lastId: last ?? 0, hasMore });
+    return ok({ turns: newestFirst.reverse(), lastId: last ?? 0, hasMore, chars: bytes });
   }
 }
 
@@ -102,6 +105,8 @@ interface PastTurns {
   readonly lastId: number;
   /** Whether there are older ones than these. */
   readonly hasMore: boolean;
+  /** How long their texts are together. */
+  readonly chars: number;
 }
 
 const TURNS_AT_ONCE = 100;

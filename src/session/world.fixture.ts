@@ -24,6 +24,7 @@ export function given<Value>(value: Value | null): Value {
 /** Agents of which nothing can be seen. */
 export const NO_KEEPER: AgentKeeper = {
   processes: () => [],
+  failing: () => [],
   restart: () => ({ ended: 0, closing: 0 }),
   logs: () => [],
   trace: () => null,

@@ -21,6 +21,7 @@ import {
   SESSION_IDLE_MS,
   SESSION_REAP_MS,
   SESSIONS_LIVE_MAX,
+  SHUTDOWN_DRAIN_MS,
   TURN_BYTES_MAX,
 } from "../core/limits.ts";
 import type { Log } from "../core/log.ts";
@@ -116,6 +117,8 @@ export interface SessionSettings {
   readonly idleMs: number | null;
   /** How often that is looked at. */
   readonly reapMs: number;
+  /** How long running turns have to finish when the server stops; 0 is not at all. */
+  readonly drainMs: number;
   /** Raw events that are kept of a session for exact reconnects. */
   readonly eventsKeptMax: number;
   readonly replay: ReplayBounds;
@@ -149,6 +152,7 @@ export const DEFAULT_SESSION_SETTINGS: SessionSettings = {
   sessionsLiveMax: SESSIONS_LIVE_MAX,
   idleMs: SESSION_IDLE_MS,
   reapMs: SESSION_REAP_MS,
+  drainMs: SHUTDOWN_DRAIN_MS,
   eventsKeptMax: EVENTS_KEPT_MAX,
   replay: {
     compactedBytesMax: REPLAY_COMPACTED_BYTES_MAX,

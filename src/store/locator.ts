@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { TenantId } from "../core/id.ts";
+import { parseSessionId, parseTenantId, type SessionId, type TenantId } from "../core/id.ts";
 import { isObject } from "../core/json.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import { caseSafe } from "../platform/case-safe.ts";
+import { caseSafe, idOfCaseSafe } from "../platform/case-safe.ts";
 import { checkKey, checkTenant, invalid } from "./check.ts";
 import type { SessionKey } from "./store.ts";
 
@@ -66,6 +66,27 @@ export class SessionLocator {
         if (isMissing(thrown)) return ok(null);
         throw thrown;
       }
+    });
+  }
+
+  /** The tenants of which anything is noted. */
+  tenants(): Promise<Result<readonly TenantId[]>> {
+    return this.#named(this.#root, parseTenantId);
+  }
+
+  /** The sessions of a tenant that are noted, whichever store has them. */
+  sessionsOf(tenantId: TenantId): Promise<Result<readonly SessionId[]>> {
+    return this.#named(join(this.#root, caseSafe(tenantId)), parseSessionId);
+  }
+
+  #named<Id>(folder: string, parse: (name: string) => Id | null): Promise<Result<readonly Id[]>> {
+    return this.#safely(async () => {
+      const names = await readdir(folder).catch((thrown: unknown) => {
+        if (isMissing(thrown)) return [];
+        throw thrown;
+      });
+      const ids = names.map((name) => parse(idOfCaseSafe(name) ?? ""));
+      return ok(ids.filter((id) => id !== null));
     });
   }
 

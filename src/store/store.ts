@@ -73,6 +73,9 @@ export interface SessionStore {
   list(tenantId: TenantId, filter: ListFilter, page: ListPage): Promise<Result<Listing>>;
   tenants(): Promise<Result<readonly TenantId[]>>;
 
+  /** What is wrong with it or a tenant's part. It writes to find out; its cost is bounded. */
+  check?(): Promise<Result<readonly StoreFault[]>>;
+
   /**
    * Removes all that there is of a tenant, and nothing of another, whole or not at all. Refused,
    * naming the holder, while this holder could not delete each of its sessions. One that is not
@@ -142,6 +145,15 @@ export interface StoreHost {
   readonly persistenceSurface: { announce(storeId: string): void };
   readonly env: { get(name: string): string | undefined };
   audit(entry: { readonly act: string; readonly details: JsonObject }): void;
+}
+
+/** What is wrong with a store: nothing can be written, or a tenant's part is damaged or gone. */
+export interface StoreFault {
+  readonly kind: "unwritable" | "damaged" | "missing";
+  /** Null is the whole store. */
+  readonly tenantId: TenantId | null;
+  /** For the operator: it may name paths. */
+  readonly reason: string;
 }
 
 export interface SessionKey {

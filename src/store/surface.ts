@@ -200,6 +200,10 @@ export class StoreSurface implements S.SessionStore {
     return this.#path.read("tenants", [], () => this.#backend.tenants());
   }
 
+  check() {
+    return this.#path.read("check", [], () => this.#backend.check?.() ?? NO_FAULTS);
+  }
+
   removeTenant(tenantId: TenantId, holder: Holder) {
     return this.#path.write(
       "removeTenant",
@@ -373,6 +377,9 @@ export class StoreSurface implements S.SessionStore {
     return this.#opening.run(act).catch((thrown: unknown) => this.#path.explained(thrown));
   }
 }
+
+/** Of a backend that has no way to look. */
+const NO_FAULTS = Promise.resolve(ok<readonly S.StoreFault[]>([]));
 
 const HASH = /^[0-9a-f]{64}$/;
 

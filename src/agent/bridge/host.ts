@@ -1,4 +1,5 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
+import type { Refusal } from "../../core/error.ts";
 import { type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import {
   AGENT_FILE_CALLS_MAX,
@@ -208,9 +209,15 @@ export class AgentHost {
     if (this.#sessions.delete(session)) this.#observer?.changed();
   }
 
-  /** Has the agent close a session; if it cannot, later messages about it are ignored. */
-  async closeSession(agentSessionId: string, isRunning = () => false): Promise<void> {
-    if (!this.abilities.close) return this.#keepUnclosed(agentSessionId, isRunning());
+  /**
+   * Has the agent close a session; if it cannot, later messages about it are ignored. Answers why
+   * an agent that lives and can close sessions did not close this one.
+   */
+  async closeSession(agentSessionId: string, isRunning = () => false): Promise<Refusal | null> {
+    if (!this.abilities.close) {
+      this.#keepUnclosed(agentSessionId, isRunning());
+      return null;
+    }
     const params = { sessionId: agentSessionId };
     const { connection, redacted } = this;
     const callee = { connection, redacted, exit: () => this.exit(null) };
@@ -220,7 +227,9 @@ export class AgentHost {
       params,
       this.profile.limits.callMs,
     );
-    if (!closed.ok) this.retire();
+    if (closed.ok) return null;
+    this.retire();
+    return closed.refusal.code === "agent_gone" ? null : closed.refusal;
   }
 
   /**

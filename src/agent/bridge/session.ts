@@ -1,4 +1,5 @@
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
+import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
@@ -269,22 +270,30 @@ export class BridgeSession implements AgentSession {
     return this.#closing;
   }
 
-  /** Never fails: an agent that cannot close a session is told to stop, and then ignored. */
+  /**
+   * Never throws: an agent that does not close a session is told to stop, and then ignored. That
+   * its condition is unknown is reported as an error instead of an end.
+   */
   async #close(): Promise<void> {
     if (this.#isOver) return;
     this.#output.turnEnds();
     this.#callNow(() => this.listener.status({ status: "terminating" }));
-    await this.#leave();
-    await this.finish();
-    this.#callNow(() => this.listener.status({ status: "terminated" }));
+    const fault = await this.#leave();
+    const unfinished = await this.finish().then(() => null, String);
+    const message = fault === null ? unfinished : sentenceOf(fault);
+    this.#callNow(() => {
+      if (message === null) this.listener.status({ status: "terminated" });
+      else this.listener.status({ status: "error", message });
+    });
   }
 
   /** Has the agent stop and close it. An agent that goes on gets no further session. */
-  async #leave(): Promise<void> {
+  async #leave(): Promise<Refusal | null> {
     this.#turns.cancel();
     const isRunning = () => this.#turns.isRunning;
-    await this.#host.closeSession(this.agentSessionId, isRunning);
+    const fault = await this.#host.closeSession(this.agentSessionId, isRunning);
     if (isRunning()) this.#host.retireStray(isRunning);
+    return fault;
   }
 
   async kill(): Promise<void> {

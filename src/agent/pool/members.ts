@@ -8,6 +8,7 @@ import type {
   AgentLog,
   AgentProcessView,
   AgentRestart,
+  FailingAgent,
   TraceReader,
   Traces,
   WireTap,
@@ -109,6 +110,8 @@ interface PoolContents {
   readonly starting: ReadonlySet<StartingProcess>;
   readonly traces: Traces;
   nowMs(): number;
+  /** The agents that are given up on for now. */
+  failing(): readonly FailingAgent[];
   /** Forgets the failures of this profile. */
   forgive(tenantId: TenantId, profile: string): void;
 }
@@ -127,6 +130,10 @@ export class PoolKeeper implements AgentKeeper {
     const starting = [...this.#pool.starting].filter(({ key }) => key.tenantId === tenantId);
     const running = this.#members(tenantId);
     return [...running.map((member) => this.#view(member)), ...starting.map(viewOfStarting)];
+  }
+
+  failing(): readonly FailingAgent[] {
+    return this.#pool.failing();
   }
 
   restart(tenantId: TenantId, profile: string): AgentRestart {

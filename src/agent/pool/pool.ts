@@ -63,6 +63,7 @@ export class AgentPool implements Agents {
       starting: this.#starting,
       traces: this.#traces,
       nowMs: () => options.nowMs(),
+      failing: () => this.#breakers.failing(options.nowMs(), (key) => this.#hasSteady(key)),
       forgive: (...names) => this.#breakers.forgiveAll(keyPrefix(...names)),
     });
     this.#measuring = setInterval(() => void this.#measureAll(), AGENT_MEMORY_LOOK_MS);
@@ -268,9 +269,12 @@ export class AgentPool implements Agents {
   }
 
   #advice(key: string): StartAdvice {
-    const same = [...this.#members].filter((member) => member.key.name === key);
-    if (same.some((member) => this.#isSteady(member))) this.#breakers.forgive(key);
+    if (this.#hasSteady(key)) this.#breakers.forgive(key);
     return this.#breakers.of(key).advice(this.#options.nowMs());
+  }
+
+  #hasSteady(key: string): boolean {
+    return [...this.#members].some((member) => member.key.name === key && this.#isSteady(member));
   }
 
   #isSteady({ startedMs, isHung }: PoolMember): boolean {

@@ -4,10 +4,12 @@ import {
   AGENT_BACKOFF_MS_MIN,
   AGENT_BREAKERS_MAX,
   AGENT_FAILURES_MAX,
+  HEALTH_BREAKER_MS_MAX,
 } from "../../core/limits.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
 import type { AgentOffer, ConnectRequest } from "../agent.ts";
 import { isRestoreMethod } from "../bridge/session-opening.ts";
+import type { FailingAgent } from "../keeper.ts";
 
 /**
  * Keeps an agent that cannot start from being started over and over. The first failures only make
@@ -30,9 +32,15 @@ export class Breaker {
     this.#notBeforeMs = nowMs + Math.min(doubled, AGENT_BACKOFF_MS_MAX);
   }
 
+  /** How often the agent failed, if it is given up on and failed within this time; else null. */
+  openSince(nowMs: number, withinMs: number) {
+    const isOpen = this.#failures >= AGENT_FAILURES_MAX && nowMs - this.#lastMs <= withinMs;
+    return isOpen ? { failures: this.#failures, reason: this.#reason } : null;
+  }
+
   /** Whether a start may begin now, has to wait, or is refused. */
   advice(nowMs: number): StartAdvice {
-    const waitMs = Math.max(0, this.#notBeforeMs - nowMs);
+    const waitMs = Math.max(0, Math.ceil(this.#notBeforeMs - nowMs));
     if (waitMs === 0) return { kind: "start" };
     if (this.#failures < AGENT_FAILURES_MAX) return { kind: "wait", waitMs };
     return { kind: "refuse", failures: this.#failures, retryMs: waitMs, reason: this.#reason };
@@ -60,6 +68,16 @@ export class Breakers {
     const breaker = this.#breakers.get(key) ?? new Breaker();
     this.#breakers.set(key, breaker);
     return breaker;
+  }
+
+  /** The agents that are given up on for now. One that runs steadily was not asked for since. */
+  failing(nowMs: number, isSteady: (key: string) => boolean): readonly FailingAgent[] {
+    return [...this.#breakers].flatMap(([key, breaker]) => {
+      const open = breaker.openSince(nowMs, HEALTH_BREAKER_MS_MAX);
+      if (open === null || isSteady(key)) return [];
+      const [tenantId, profile, workspace] = JSON.parse(key);
+      return [{ tenantId, profile, workspace, ...open }];
+    });
   }
 
   /** An agent that has been running for a while has no failures any more. */

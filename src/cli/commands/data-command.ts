@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { sentenceOf } from "../../core/error.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { makeFolders } from "../../platform/folder.ts";
 import type { StoreSteps } from "../../store/operation.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
@@ -128,7 +128,7 @@ export async function inNewStore<Value>(
 ): Promise<Result<Value>> {
   const folder = storeFolder(data);
   try {
-    await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
+    await makeFolders(resolve(dirname(folder)));
   } catch (thrown) {
     return fail("store_unavailable", { reason: messageOf(thrown) });
   }

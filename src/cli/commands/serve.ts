@@ -1,5 +1,6 @@
 import { detect } from "../../agent/process/spawn.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
+import { START_STOP_MS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { agentProfiles, homeOf } from "../home.ts";
@@ -19,13 +20,13 @@ import {
   variableOf,
 } from "../serve/options.ts";
 import { checkWorkspaces, ownFolders, serverSettings } from "../serve/settings.ts";
-import { dataFolder, openStore } from "../serve/store.ts";
+import { dataFolder, locatorOf, openStore } from "../serve/store.ts";
 import { readMcpConfig } from "../serve/tools.ts";
 
 const USAGE = `Usage: fermata serve [options]
 
-Serves sessions over HTTP and Server-Sent Events. After Ctrl-C or SIGTERM it lets
-turns finish and stops; after a second one it stops at once.
+Serves sessions over HTTP and Server-Sent Events. After Ctrl-C, SIGTERM or SIGHUP (a
+closed terminal) it lets turns finish and stops; after a second one it stops at once.
 
 Each option can also be set by a variable (${variableOf("max-sessions")} for
 --max-sessions) or under its name in config.json in ~/.fermata. A flag overrides
@@ -42,9 +43,13 @@ export async function serve(args: readonly string[]): Promise<number> {
   const options = await readServeOptions(args, process.env);
   if (!options.ok) return printFailure(options.refusal, 2);
   const signals = listenForSignals();
-  // The program that reads the first line may close the output; the server goes on.
+  // The program that reads the first line may close the output; the server goes on. So may the
+  // terminal: then each line of the log fails to be written.
   process.stdout.removeAllListeners("error").on("error", () => {});
-  const started = await startServer(options.value, process.env, version());
+  process.stderr.on("error", () => {});
+  const starting = startServer(options.value, process.env, version());
+  const started = await Promise.race([starting, signals.first]);
+  if (started === undefined) return stopStarting(starting);
   if (!started.ok) {
     return printFailure(started.refusal, started.refusal.code === "invalid_server_config" ? 2 : 1);
   }
@@ -58,6 +63,23 @@ export async function serve(args: readonly string[]): Promise<number> {
 }
 
 /**
+ * A signal has come before the server was up. A start that ends soon is undone in good order; one
+ * that hangs, as on a disk that does not answer, ends with the process, which has served nothing.
+ */
+async function stopStarting(starting: ReturnType<typeof startServer>): Promise<number> {
+  console.error("fermata: stopped before the server was up");
+  // An orderly exit would wait for the call that hangs.
+  const hung = setTimeout(() => process.kill(process.pid, "SIGKILL"), START_STOP_MS_MAX);
+  const started = await starting;
+  if (started.ok) await started.value.stop(AbortSignal.abort());
+  clearTimeout(hung);
+  return STOPPED_EXIT_CODE;
+}
+
+/** As shells report a process that a signal has ended. */
+const STOPPED_EXIT_CODE = 130;
+
+/**
  * The first signal stops the server after its turns, the second without waiting for them, and the
  * third ends the process. The handlers are set before the server starts, so that none is missed.
  */
@@ -69,9 +91,9 @@ function listenForSignals() {
     count += 1;
     if (count === 1) first.resolve();
     else if (count === 2) hurry.abort();
-    else process.exit(130);
+    else process.exit(STOPPED_EXIT_CODE);
   };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
   return { first: first.promise, hurry: hurry.signal };
 }
 
@@ -159,5 +181,5 @@ export async function startServer(
     log,
     version,
   };
-  return assemble({ ...parts, store: store.value });
+  return assemble({ ...parts, store: store.value, located: locatorOf(options, folder) });
 }

@@ -14,6 +14,7 @@ import { activityOf } from "../../server/route/server-info.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { Workspaces } from "../../server/workspaces.ts";
 import { OpenTurns } from "../../session/actor/open-turns.ts";
+import { ServerHealth } from "../../session/health/health.ts";
 import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
@@ -22,7 +23,12 @@ import { TenantPolicies } from "../../session/tenant/tenant-policies.ts";
 import { withoutOwner, withoutVoter } from "../../session/tenant/tenant-removal.ts";
 import { RANDOM_IDS, type SessionWorld } from "../../session/world.ts";
 import { checkNoForeignHolders } from "../../store/holder.ts";
-import { type SecretGuard, type SessionStore, thisHolder } from "../../store/index.ts";
+import {
+  type SecretGuard,
+  type SessionLocator,
+  type SessionStore,
+  thisHolder,
+} from "../../store/index.ts";
 import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
@@ -60,6 +66,8 @@ interface ServerParts {
   readonly secrets: OpenSecrets;
   readonly log: ServerLog;
   readonly store: SessionStore;
+  /** The notes of which sessions there are; null where they do not outlive the process. */
+  readonly located: SessionLocator | null;
   readonly version: string;
 }
 
@@ -104,27 +112,21 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const host = new SessionHost(world);
   const endSweep = startCreditSweep(world.meter, host);
   const note = sharedUserNote(users, needsToken);
+  const health = new ServerHealth({ ...world, notes: parts.located, agents: opened.keeper });
   const daemon = daemonOf(world, host, { keeper: opened.keeper, settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, parts.version, async (caller) => {
-      return { ...activityOf(daemon, server, caller), ...(note !== null && { note }) };
+      const reasons = await health.reasons(caller);
+      return { ...activityOf(daemon, server, caller), reasons, ...(note !== null && { note }) };
     }),
     clock: SYSTEM_CLOCK,
     log: log.log,
     authenticator,
     tenants,
   });
-  const stop = async (hurry: AbortSignal) => {
-    endSweep();
-    server.stopAccepting();
-    await host.shutDown(hurry);
-    await tools.close();
-    await Promise.all([users.close(), secrets.end()]);
-    await server.close();
-    await store.deactivate();
-    await store.dispose();
-  };
+  const running = { health, endSweep, server, host, tools, users, secrets, store };
+  const stop = (hurry: AbortSignal) => stopAll(running, hurry);
   const address = await server.listen();
   if (!address.ok) {
     await stop(AbortSignal.abort());
@@ -132,6 +134,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   }
   if (options.preheat) void preheat(opened.agents, workspaces, defaultAgent);
   void recover(host, log);
+  void health.begin();
   return ok({ url: address.value.url, defaultAgent, note, stop });
 }
 
@@ -141,6 +144,32 @@ function sharedLimits({ options, defaultAgent, profiles, folder }: ServerParts) 
   const disk = openDisk(options, folder);
   const turns = new OpenTurns(settings.turnMemory.allBytesMax);
   return { settings, turns, ...(disk && { disk }) };
+}
+
+/** All that has to end with the server. */
+interface Stoppable {
+  readonly health: ServerHealth;
+  endSweep(): void;
+  readonly server: HttpServer;
+  readonly host: SessionHost;
+  readonly tools: { close(): Promise<void> };
+  readonly users: AgentUsers;
+  readonly secrets: OpenSecrets;
+  readonly store: SessionStore;
+}
+
+/** Ends everything in order; the store is last, because all others write to it. */
+async function stopAll(running: Stoppable, hurry: AbortSignal): Promise<void> {
+  const { health, server, host, tools, users, secrets, store } = running;
+  health.end();
+  running.endSweep();
+  server.stopAccepting();
+  await host.shutDown(hurry);
+  await tools.close();
+  await Promise.all([users.close(), secrets.end()]);
+  await server.close();
+  await store.deactivate();
+  await store.dispose();
 }
 
 function openWorkspaces(

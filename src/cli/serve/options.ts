@@ -32,6 +32,10 @@ export const OPTIONS = {
     help: "The operator's token; callers from other machines need it, or one of `fermata tokens`",
     variables: ["QWEN_SERVER_TOKEN"],
   }),
+  "token-file": text({
+    help: "File with the operator's token, which then is in no list of processes",
+    placeholder: "FILE",
+  }),
   "jwt-jwks": text({
     help: "Accept JWTs (RS256, ES256) signed by these keys, beside tokens",
     placeholder: "FILE|URL",
@@ -52,7 +56,7 @@ export const OPTIONS = {
     help: "Proxy whose X-Forwarded-For header counts; may be repeated",
     placeholder: "ADDRESS",
   }),
-  "max-connections": count("Open connections at a time; 0 is no limit (256)", 65_536),
+  "max-connections": count("Connections with a request at a time; 0 is no limit (256)", 65_536),
   "tls-cert": text({ help: "Certificate, to serve HTTPS", placeholder: "FILE" }),
   "tls-key": text({ help: "Private key of the certificate", placeholder: "FILE" }),
   "rate-limit": toggle({ help: "Limit the requests of each caller" }),
@@ -87,6 +91,7 @@ export const OPTIONS = {
     "Evict a session that is unused for this long; 0 is never (1800000)",
   ),
   "session-reap-interval-ms": ms("How often the server looks for unused sessions (60000)"),
+  "drain-ms": ms("How long running turns may go on when the server is told to stop (10000)"),
   "session-restore-timeout-ms": positiveMs("Time limit to restore a session (60000)"),
   "permission-policy": choice(MEDIATION_POLICIES, "first-responder", {
     help: "Who answers the permission requests of agents (first-responder)",

@@ -31,7 +31,10 @@ export async function serverSettings(
     (await missingDirectory("--workspace", workspaces)) ??
     (await missingDirectory("--workspace-root", options["workspace-root"]));
   if (missing !== null) return missing;
-  return byOption(options, hasIdentities, workspaces, tls.value);
+  const token = await tokenOf(options);
+  if (!token.ok) return token;
+  const known = { ...options, token: token.value };
+  return byOption(known, hasIdentities, workspaces, tls.value);
 }
 
 /** Refuses with the name of the option instead of the field, which the operator does not know. */
@@ -125,6 +128,7 @@ export function sessionSettings(
     sessionsLiveMax: orNull(options["max-sessions"] ?? defaults.sessionsLiveMax),
     idleMs: isReaped ? orNull(options["session-idle-timeout-ms"] ?? defaults.idleMs) : null,
     reapMs: options["session-reap-interval-ms"] || defaults.reapMs,
+    drainMs: options["drain-ms"] ?? defaults.drainMs,
     eventsKeptMax: options["event-ring-size"] ?? defaults.eventsKeptMax,
     replay: {
       compactedBytesMax: options["compacted-replay-max-bytes"] ?? replay.compactedBytesMax,
@@ -153,6 +157,20 @@ function rateLimitOf(options: ServeOptions) {
     read: options["rate-limit-read"],
     windowMs: options["rate-limit-window-ms"],
   });
+}
+
+/** The operator's token, from its option or its file. */
+async function tokenOf(options: ServeOptions): Promise<Result<string | null>> {
+  const { token, "token-file": path } = options;
+  if (path === null) return ok(token);
+  const wrong = (reason: string) => fail("invalid_server_config", { path: "--token-file", reason });
+  if (token !== null) return wrong("give --token or --token-file, not both");
+  try {
+    const read = (await readFile(path, "utf8")).trim();
+    return read === "" ? wrong(`${path} is empty; write the token into it`) : ok(read);
+  } catch (thrown) {
+    return wrong(messageOf(thrown));
+  }
 }
 
 async function tlsOf(options: ServeOptions): Promise<Result<{ cert: string; key: string } | null>> {

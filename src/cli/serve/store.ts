@@ -1,6 +1,6 @@
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fail, type Result } from "../../core/result.ts";
+import { makeFolders } from "../../platform/folder.ts";
 import {
   activateStore,
   type SecretGuard,
@@ -8,7 +8,7 @@ import {
   type SessionStore,
   type StoreSteps,
 } from "../../store/index.ts";
-import { homeOf } from "../home.ts";
+import { homeOf, messageOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
 import type { ServeOptions } from "./options.ts";
 
@@ -54,6 +54,16 @@ export function sessionsFolder(folder: string): string {
   return join(folder, "sessions");
 }
 
+/** Where it is noted, outside of all stores, which store has which session. */
+export function locatedFolder(folder: string): string {
+  return join(folder, "located");
+}
+
+/** The notes of a lasting store's sessions; null where they end with the process. */
+export function locatorOf({ store }: ServeOptions, folder: string): SessionLocator | null {
+  return STORES[store].isLasting ? new SessionLocator(locatedFolder(folder)) : null;
+}
+
 /** The chosen store, which keeps secrets off the disk and its paths out of answers to callers. */
 export async function openStore(
   chosen: ServeOptions,
@@ -62,13 +72,12 @@ export async function openStore(
   { log }: ServerLog,
 ): Promise<Result<SessionStore>> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolders(resolve(folder));
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    return fail("invalid_server_config", { path: folder, reason });
+    return fail("invalid_server_config", { path: "--data", reason: messageOf(thrown) });
   }
   const { make, config, isLasting } = STORES[chosen.store];
-  const locator = new SessionLocator(join(folder, "located"));
+  const locator = new SessionLocator(locatedFolder(folder));
   const store = await make({ guard, location: { locator, isLasting }, log });
   const candidate = { store, config: { active: true, ...config(chosen, sessionsFolder(folder)) } };
   const host = {

@@ -3,6 +3,19 @@
 /** Open sockets, unless the operator says otherwise; the wire's figure. */
 export const CONNECTIONS_MAX = 256;
 
+/**
+ * Connections beyond these: a quarter more, and at least so many. All of them have a request then;
+ * the operator, `/health` and those who hold little are served, and all others get an answer.
+ */
+export const CONNECTIONS_EXTRA_MIN = 32;
+
+/** Connections or streams that a tenant or user may have where all others are taken. */
+export const CONNECTIONS_LITTLE_MAX = 4;
+
+/** How long a connection that made room is still read, and how many of them there are. */
+export const SOCKET_LINGER_MS = 1_000;
+export const SOCKETS_EVICTED_MAX = 64;
+
 /** The head of one request: Node's own figure, and enough for any token that we know of. */
 export const HEAD_BYTES_MAX = 16 * 1_024;
 
@@ -285,3 +298,18 @@ export const IDENTITY_FRESH_MS = 1_000;
 
 /** Tenants whose voters a server remembers, to notice who is not among them any more. */
 export const VOTERS_TENANTS_MAX = 1_000;
+
+/** How long a look at the server's health may take before the store counts as not answering. */
+export const HEALTH_LOOK_MS_MAX = 5_000;
+
+/** Requests within this time share one look, so that asking for it is cheap. */
+export const HEALTH_LOOK_AGE_MS_MAX = 1_000;
+
+/** How often the server looks by itself, so that its log tells of what no monitor asks for. */
+export const HEALTH_LOOK_EVERY_MS = 30_000;
+
+/** How long an agent that was not started again counts as failing after its last failure. */
+export const HEALTH_BREAKER_MS_MAX = 10 * 60 * 1_000;
+
+/** Reasons of one kind that a report lists; their number is told beside them. */
+export const HEALTH_REASONS_MAX = 100;

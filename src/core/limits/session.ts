@@ -101,8 +101,11 @@ export const SANDBOX_IDLE_MS_MAX = 60 * 60 * 1_000;
 /** How many turns are looked through for who gave a grant; the grant itself is never lost. */
 export const GRANT_SEARCH_TURNS_MAX = 256;
 
-/** How long running turns have to finish when the server stops. */
+/** How long running turns have to finish when the server stops, unless the operator says else. */
 export const SHUTDOWN_DRAIN_MS = 10_000;
+
+/** How long a start that a signal has stopped may take to end in good order. */
+export const START_STOP_MS_MAX = 5_000;
 
 /** And how long each session then has to be ended in good order, in so many tries. */
 export const SHUTDOWN_END_MS = 30_000;
@@ -194,6 +197,9 @@ export const PAST_LOG_ROWS_MAX = 64;
 export const PAST_LOG_PAGE_ROWS_MAX = 8;
 export const PAST_LOG_CHARS_MAX = 8 * 1_024 * 1_024;
 export const PAST_INTERRUPTED_CHARS_MAX = 16_000;
+
+/** A longer replay is parsed, cut and serialised in a turn of the event loop each. */
+export const REPLAY_YIELD_CHARS = 256 * 1_024;
 
 /**
  * Commits of a fork that are on their way to the store together; `ACTOR_BATCH_BYTES_MAX` bounds
@@ -337,3 +343,6 @@ export const STATEMENT_ROWS_SEARCHED_MAX = 10_000;
 
 /** Lines of a usage report; the rest comes together in one called `other`. */
 export const USAGE_GROUPS_MAX = 10_000;
+
+/** Refused transitions of one session that the log has one by one; then it has their growth. */
+export const REFUSALS_LOGGED_MAX = 16;

@@ -99,3 +99,18 @@ export const SECRET_SCAN_MS = 5_000;
 /** Locations that a refusal for a secret names; after a fix the caller tries again anyway. */
 export const LEAK_PATHS_MAX = 16;
 export const LEAK_PATH_CHARS_MAX = 256;
+
+/** What the look at a store's health writes: a disk with less room than this counts as full. */
+export const STORE_PROBE_BYTES = 64 * 1_024;
+
+/** Databases whose beginnings one such look reads; the next look goes on behind them. */
+export const STORE_TENANTS_CHECKED_MAX = 256;
+
+/** A database that a call found damaged is read whole to see whether it still is, up to this. */
+export const STORE_REREAD_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** Free pages that one step of a vacuum gives back: 1 MiB, while calls wait. */
+export const VACUUM_STEP_PAGES_MAX = 256;
+
+/** Free pages that a database keeps for what comes next. */
+export const VACUUM_KEPT_PAGES_MAX = 64;

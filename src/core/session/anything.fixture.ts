@@ -133,7 +133,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   recovery: () => ({}),
   store_failure: () => ({}),
 
-  activate: () => ({}),
+  activate: ({ odd }) => (odd ? { skipped: [{ name: "git", reason: "missing" }] } : {}),
   agent_status: agentStatus,
   agent_exit: ({ odd }) => ({ exitCode: odd ? 1 : null, signalCode: null, message: "gone" }),
   agent_unavailable: () => ({ message: "" }),

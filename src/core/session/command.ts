@@ -44,7 +44,7 @@ export interface CommandData {
   store_failure: object;
 
   // The agent
-  activate: object;
+  activate: { skipped?: readonly Skipped[] };
   agent_status: AgentStatusReport;
   agent_exit: AgentExit & { message: string };
   agent_unavailable: { message: string };

@@ -56,9 +56,12 @@ export class FairShares {
     return this.#held.size - (this.#held.has(ALL) ? 1 : 0);
   }
 
-  /** Takes the amount, or says why not. Amounts that were taken by force are counted too. */
-  take(holder: ShareHolder, amount: number): Refusal | null {
-    const refused = this.#excess(holder, amount);
+  /**
+   * Takes the amount, or says why not. Amounts that were taken by force are counted too. Where it
+   * is crowded, only those who hold little get more.
+   */
+  take(holder: ShareHolder, amount: number, isCrowded = false): Refusal | null {
+    const refused = this.#excess(holder, amount, isCrowded);
     if (refused === null) this.force(holder, amount);
     return refused;
   }
@@ -76,7 +79,7 @@ export class FairShares {
     }
   }
 
-  #excess(holder: ShareHolder, amount: number): Refusal | null {
+  #excess(holder: ShareHolder, amount: number, isCrowded: boolean): Refusal | null {
     const { total, reserved, share, kept, little, resource } = this.#capacity;
     const most = holder.isOperator ? total : total - reserved;
     const held = this.held + amount;
@@ -87,7 +90,7 @@ export class FairShares {
       if (own <= little) continue;
       const shareMax = most * (scope === "user" ? share / 2 : share);
       if (own > shareMax) return refusal("share_exceeded", { scope, resource });
-      if (held > most * (1 - kept)) return refusal("server_busy");
+      if (isCrowded || held > most * (1 - kept)) return refusal("server_busy");
     }
     return null;
   }

@@ -35,7 +35,7 @@ describe("the CORS gate", () => {
     },
   );
 
-  it.each(["127.0.0.1", "localhost", "[::1]", "host.docker.internal"])(
+  it.each(["127.0.0.1", "localhost", "[::1]"])(
     "takes a page of the server itself at %s for no page at all",
     async (name) => {
       const world = await serve(ROUTES);
@@ -44,6 +44,20 @@ describe("the CORS gate", () => {
         const { status, headers } = await world.ask("/thing", { headers: { origin } });
         expect({ status, vary: headers.vary }).toEqual({ status: 200, vary: undefined });
       }
+    },
+  );
+
+  it.each([
+    ["no-cors", 403],
+    ["navigate", 200],
+  ])(
+    "treats a page of another site that sends no origin, with %s, as one: %d",
+    async (mode, status) => {
+      const world = await serve(ROUTES);
+      const headers = { "sec-fetch-site": "cross-site", "sec-fetch-mode": mode };
+      expect(await world.ask("/thing", { headers })).toMatchObject({ status });
+      const own = { ...headers, "sec-fetch-site": "same-origin" };
+      expect(await world.ask("/thing", { headers: own })).toMatchObject({ status: 200 });
     },
   );
 
@@ -84,7 +98,7 @@ describe("the CORS gate", () => {
 });
 
 describe("the Host gate", () => {
-  it.each(["localhost", "127.0.0.1", "[::1]", "host.docker.internal", "LOCALHOST"])(
+  it.each(["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])(
     "knows this machine as %s",
     async (name) => {
       const world = await serve(ROUTES);
@@ -102,6 +116,27 @@ describe("the Host gate", () => {
       expect(bodyOf(answer)).toMatchObject({ error: "Invalid Host header" });
     },
   );
+
+  it("knows the name that containers use only where callers need a token", async () => {
+    const open = await serve(ROUTES);
+    const name = "host.docker.internal";
+    const host = `${name}:${open.port}`;
+    expect(await open.ask("/thing", { headers: { host } })).toMatchObject({ status: 403 });
+    const origin = `http://${host}`;
+    expect(await open.ask("/thing", { headers: { origin } })).toMatchObject({ status: 403 });
+    const strict = await serve(ROUTES, { token: TOKEN });
+    const named = { host: `${name}:${strict.port}`, ...bearer(TOKEN) };
+    expect(await strict.ask("/thing", { headers: named })).toMatchObject({ status: 200 });
+  });
+
+  it("refuses a request with two names", async () => {
+    const world = await serve(ROUTES);
+    const host = `Host: 127.0.0.1:${world.port}\r\n`;
+    const said = await world.speak(
+      `GET /health HTTP/1.1\r\n${host}Host: evil.example\r\nConnection: close\r\n\r\n`,
+    );
+    expect(said).toMatch(/^HTTP\/1.1 403 .*Invalid Host header/s);
+  });
 
   it("refuses a request without a name", async () => {
     const world = await serve(ROUTES);

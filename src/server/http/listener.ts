@@ -1,15 +1,18 @@
 import type { RequestListener, Server, ServerOptions } from "node:http";
-import type { Socket } from "node:net";
 import {
   CONNECTION_LOOK_MS,
+  CONNECTIONS_EXTRA_MIN,
   HANDSHAKE_MS_MAX,
   HEAD_BYTES_MAX,
   HEAD_MS_MAX,
   IDLE_CONNECTION_MS,
   REQUEST_MS_MAX,
   SOCKET_PROBE_MS,
+  SOCKETS_EVICTED_MAX,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { type Clock, SYSTEM_CLOCK } from "../../platform/clock.ts";
+import { OpenSockets } from "./open-sockets.ts";
 import { bareName, nameInUrl } from "./origins.ts";
 
 // An import would also load fetch and WebSocket, which the server does not use: 30 ms of every
@@ -39,12 +42,25 @@ export interface ListenAddress {
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #handle: RequestListener;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets: OpenSockets;
   #running: { readonly server: Server; readonly closed: Promise<void> } | null = null;
 
-  constructor(options: ListenerOptions, handle: RequestListener) {
+  constructor(options: ListenerOptions, handle: RequestListener, clock: Clock = SYSTEM_CLOCK) {
     this.#options = options;
-    this.#handle = handle;
+    const max = connectionLimit(options);
+    this.#sockets = new OpenSockets(max, extraConnections(max), clock);
+    this.#handle = (incoming, response) => {
+      if (this.#sockets.begin(incoming.socket, response)) handle(incoming, response);
+    };
+  }
+
+  /** Whether more connections have a request than the limit says. */
+  get isCrowded(): boolean {
+    return this.#sockets.isCrowded;
+  }
+
+  get connectionCount(): number {
+    return this.#sockets.count;
   }
 
   /** Resolves when connections are accepted, or with the reason why they cannot be. */
@@ -79,13 +95,13 @@ export class Listener {
   /** Closes all remaining connections. */
   async close(): Promise<void> {
     this.stopAccepting();
-    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.destroy();
     await this.#running?.closed;
   }
 
   #make(): Result<Server> {
     const { headMs = HEAD_MS_MAX, requestMs = REQUEST_MS_MAX } = this.#options;
-    const { maxConnections, tls } = this.#options;
+    const { tls } = this.#options;
     const options: ServerOptions = {
       headersTimeout: Math.min(headMs, requestMs),
       requestTimeout: requestMs,
@@ -104,20 +120,28 @@ export class Listener {
           : createTlsServer({ ...options, ...secret }, this.#handle);
       // Else Node ends a connection whose client has ended its side; `connection.ts` decides.
       Object.assign(server, { httpAllowHalfOpen: true });
-      // Node takes 0 for "no connections".
-      if (maxConnections > 0) server.maxConnections = maxConnections;
-      return ok(server.on("connection", (socket) => this.#keep(socket)));
+      // Only beyond this a connection is reset: then hundreds wait for their answers.
+      const max = connectionLimit(this.#options);
+      server.maxConnections = max + extraConnections(max) + SOCKETS_EVICTED_MAX;
+      server.on("secureConnection", (socket) => this.#sockets.secured(socket));
+      return ok(server.on("connection", (socket) => this.#sockets.accept(socket, tls === null)));
     } catch (error) {
       const reason = error instanceof Error ? error.message : "it cannot be read";
       return fail("invalid_server_config", { path: "tls", reason });
     }
   }
+}
 
-  /** Keeps also sockets without a request yet, such as one in its TLS handshake. */
-  #keep(socket: Socket) {
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
-  }
+/** No limit is infinity. */
+export function connectionLimit({
+  maxConnections,
+}: Pick<ListenerOptions, "maxConnections">): number {
+  return maxConnections === 0 ? Number.POSITIVE_INFINITY : maxConnections;
+}
+
+/** How many connections are accepted beyond the limit, each of which has a request. */
+export function extraConnections(max: number): number {
+  return max === Number.POSITIVE_INFINITY ? 0 : Math.max(CONNECTIONS_EXTRA_MIN, Math.ceil(max / 4));
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -25,8 +25,14 @@ export function nameInUrl(hostname: string): string {
   return name.includes(":") ? `[${name}]` : name;
 }
 
-/** Names under which programs on this machine, and containers, reach the server. */
-const LOCAL_NAMES = ["127.0.0.1", "localhost", "[::1]", "host.docker.internal"];
+/** Names under which programs on this machine reach the server. */
+const LOCAL_NAMES = ["127.0.0.1", "localhost", "[::1]"];
+
+/**
+ * The name of this machine in containers. Elsewhere any DNS server may point it at this machine,
+ * and web pages under it with it, so it counts only where callers need a token.
+ */
+const CONTAINER_NAME = "host.docker.internal";
 
 /**
  * The names under which this server may be addressed. A loopback bind refuses all others: a web
@@ -37,17 +43,24 @@ export class OwnNames {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
 
-  constructor(hostname: string, port: number) {
+  constructor(hostname: string, port: number, needsToken: boolean) {
     this.isLoopback = isLoopbackName(hostname);
+    const names = new Set(LOCAL_NAMES);
     // No foreign name can lead to the configured loopback address, so it is safe too.
-    const names = new Set([...LOCAL_NAMES, ...(this.isLoopback ? [nameInUrl(hostname)] : [])]);
+    if (this.isLoopback) names.add(nameInUrl(hostname));
+    if (needsToken) names.add(CONTAINER_NAME);
     const bare = port === 80 || port === 443 ? [...names] : [];
     this.#hosts = new Set([...[...names].map((name) => `${name}:${port}`), ...bare]);
     this.#origins = new Set([...names].flatMap((name) => originsOf(name, port)));
   }
 
-  /** Whether the `Host` header names this server. Without a loopback bind any name may. */
-  hasHost(host: string | undefined): boolean {
+  /**
+   * Whether the `Host` headers name this server. Without a loopback bind any name may. Of two a
+   * proxy may have believed the other one.
+   */
+  hasHost(hosts: readonly string[]): boolean {
+    const [host, ...others] = hosts;
+    if (others.length > 0) return false;
     return !this.isLoopback || (host !== undefined && this.#hosts.has(host.toLowerCase()));
   }
 
@@ -78,6 +91,13 @@ export interface CrossOrigin {
   readonly host: string | undefined;
   /** Whether it has a header that only preflight requests have. */
   readonly isPreflight: boolean;
+  /** Whether a page of another site asks for something inside it, as for an image. */
+  readonly isCrossSite: boolean;
+}
+
+/** Browsers say it also where they send no `Origin`. A link that a person follows is none. */
+export function isCrossSite({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  return headers["sec-fetch-site"] === "cross-site" && headers["sec-fetch-mode"] !== "navigate";
 }
 
 /** Headers for the answer, and the answer itself if the request ends here. */
@@ -87,6 +107,8 @@ export interface CorsDecision {
 }
 
 const VARY = { Vary: "Origin" };
+
+const DENIED: CorsDecision = { headers: VARY, answer: refused(refusal("cors_denied")) };
 
 /** Headers for allowed pages. Credentials are never allowed. */
 const ALLOWED = {
@@ -108,9 +130,11 @@ export class CorsGate {
     this.#allowed = new Set(allowOrigins.map((origin) => origin.toLowerCase()));
   }
 
-  judge({ method, origin, host, isPreflight }: CrossOrigin, own: OwnNames): CorsDecision {
+  judge(request: CrossOrigin, own: OwnNames): CorsDecision {
+    const { method, origin, host, isPreflight } = request;
+    if (origin === undefined && request.isCrossSite && !this.#allowed.has("*")) return DENIED;
     if (origin === undefined || own.hasOrigin(origin, host)) return { headers: {}, answer: null };
-    if (!this.#allows(origin)) return { headers: VARY, answer: refused(refusal("cors_denied")) };
+    if (!this.#allows(origin)) return DENIED;
     const headers = { ...ALLOWED, "Access-Control-Allow-Origin": origin };
     return { headers, answer: method === "OPTIONS" && isPreflight ? empty() : null };
   }

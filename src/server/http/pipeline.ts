@@ -8,11 +8,12 @@ import type { TenantGate } from "../../session/index.ts";
 import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
 import { isOperator, type RequestAuthenticator } from "./authenticator.ts";
 import { type Body, BodyReader } from "./body.ts";
+import { type ConnectionHold, type ConnectionLoad, ConnectionShares } from "./connection-shares.ts";
 import { SentFiles, tenantPieces } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
 import type { ShareHolder } from "./fair-shares.ts";
 import { type Authenticated, Identification } from "./identification.ts";
-import { CorsGate, networkOf, type OwnNames, TrustedProxies } from "./origins.ts";
+import { CorsGate, isCrossSite, networkOf, type OwnNames, TrustedProxies } from "./origins.ts";
 import type { RateLimiter, RateTier } from "./rate-limiter.ts";
 import { noteRoute } from "./request-scope.ts";
 import {
@@ -41,6 +42,7 @@ export interface PipelineDeps {
   readonly trustedProxies: readonly string[];
   /** Whether `open` routes need a token too. */
   readonly requireAuth: boolean;
+  readonly connections: ConnectionLoad;
   /** Complete once the server listens. */
   names(): OwnNames;
 }
@@ -52,6 +54,7 @@ interface Exchange {
   readonly target: Target;
   readonly match: Match;
   readonly signal: AbortSignal;
+  readonly connection: ConnectionHold;
   /** `TenantGate.changes` when the request arrived. */
   readonly changes: number;
 }
@@ -72,6 +75,7 @@ export class RequestPipeline {
   readonly #deps: PipelineDeps;
   readonly #cors: CorsGate;
   readonly #bodies: BodyReader;
+  readonly #connections: ConnectionShares;
   readonly #callers: Identification;
   readonly #proxies: TrustedProxies;
   readonly #openStreams: OpenStreams;
@@ -81,6 +85,7 @@ export class RequestPipeline {
     this.#deps = deps;
     this.#cors = new CorsGate(deps.allowOrigins);
     this.#bodies = new BodyReader(deps.clock);
+    this.#connections = new ConnectionShares(deps.connections);
     this.#proxies = new TrustedProxies(deps.trustedProxies);
     this.#callers = new Identification({ ...deps, proxies: this.#proxies });
     this.#openStreams = new OpenStreams(deps.clock);
@@ -94,32 +99,45 @@ export class RequestPipeline {
     return this.#openStreams.countOf(tenantId, userId);
   }
 
-  /** Returns the CORS headers of the answer, and a function that gets the answer. */
+  /**
+   * Returns the CORS headers of the answer, a function that gets the answer, and one for the end of
+   * the exchange.
+   */
   handle(incoming: IncomingMessage, signal: AbortSignal) {
     const { method, headers } = incoming;
     const { origin, host } = headers;
     const isPreflight = Object.keys(headers).some((name) => {
       return name.startsWith("access-control-request-");
     });
-    const judged = this.#cors.judge({ method, origin, host, isPreflight }, this.#deps.names());
+    const judged = this.#cors.judge(
+      { method, origin, host, isPreflight, isCrossSite: isCrossSite(incoming) },
+      this.#deps.names(),
+    );
+    const connection = this.#connections.hold();
     const answer = async () => {
-      const found = judged.answer ?? (await this.#answer(incoming, signal));
+      const found = judged.answer ?? (await this.#answer(incoming, signal, connection));
       // Of a request that was refused before; else nothing is left.
       this.#bodies.drop(incoming);
       return found;
     };
-    return { headers: judged.headers, answer };
+    return { headers: judged.headers, answer, end: () => connection.end() };
   }
 
-  async #answer(incoming: IncomingMessage, signal: AbortSignal): Promise<Answer> {
+  async #answer(
+    incoming: IncomingMessage,
+    signal: AbortSignal,
+    connection: ConnectionHold,
+  ): Promise<Answer> {
     const names = this.#deps.names();
-    if (!names.hasHost(incoming.headers.host)) return refused(refusal("invalid_host"));
-    const exchange = this.#exchangeOf(incoming, signal);
+    if (!names.hasHost(incoming.headersDistinct.host ?? []))
+      return refused(refusal("invalid_host"));
+    const exchange = this.#exchangeOf(incoming, signal, connection);
     const isPublic = names.isLoopback && !this.#deps.requireAuth;
     const isOpen = takesCode(exchange.match) || (isPublic && this.#isOpen(exchange));
     const who = isOpen ? null : await this.#callers.identify(incoming);
     if (who !== null && "kind" in who) return who;
-    const excess = who && this.#limited(exchange, who.caller);
+    const excess =
+      who && (this.#crowded(exchange, who.caller) ?? this.#limited(exchange, who.caller));
     if (excess !== null) return excess;
     const { match } = exchange;
     if (match.kind !== "found") return notFound(exchange.method, exchange.target, match);
@@ -127,14 +145,19 @@ export class RequestPipeline {
     const forbidden = this.#forbidden(match.route, caller);
     if (forbidden !== null) return forbidden;
     const kind = bodyKindOf(match.route);
-    const answer = await this.#bodies.with(
-      incoming,
-      kind,
-      this.#holderOf(incoming, caller),
-      (body) => (body.ok ? this.#serve(exchange, match, who, body.value) : refused(body.refusal)),
+    const address = networkOf(this.#proxies.peerOf(incoming).address);
+    const holder = { ...this.#shareOf(caller), address };
+    const answer = await this.#bodies.with(incoming, kind, holder, (body) =>
+      body.ok ? this.#serve(exchange, match, who, body.value) : refused(body.refusal),
     );
     // The client disconnected during its body, so the answer reaches no one.
     return answer ?? empty();
+  }
+
+  /** Whether the caller's share of connections is used up; it need not keep this one. */
+  #crowded({ connection }: Exchange, caller: Caller): Answer | null {
+    const excess = connection.request(this.#shareOf(caller));
+    return excess === null ? null : refused(excess, { Connection: "close" });
   }
 
   /** Checked before the body is read, and before the route sees the request. */
@@ -146,19 +169,22 @@ export class RequestPipeline {
   }
 
   /** Without tokens there is one person, who has everything. */
-  #holderOf(incoming: IncomingMessage, caller: Caller | null): ShareHolder {
+  #shareOf(caller: Caller | null): ShareHolder {
     const { needsToken } = this.#deps.authenticator;
-    const address = networkOf(this.#proxies.peerOf(incoming).address);
-    return { address, caller, isOperator: !needsToken || isOperator(caller) };
+    return { address: null, caller, isOperator: !needsToken || isOperator(caller) };
   }
 
-  #exchangeOf(incoming: IncomingMessage, signal: AbortSignal): Exchange {
+  #exchangeOf(
+    incoming: IncomingMessage,
+    signal: AbortSignal,
+    connection: ConnectionHold,
+  ): Exchange {
     const { table, tenants } = this.#deps;
     const method = incoming.method ?? "GET";
     const target = readTarget(incoming.url ?? "/");
     const match = target.segments === null ? UNMATCHED : table.match(method, target.segments);
     if (match.kind === "found") noteRoute(match.route);
-    return { incoming, method, target, match, signal, changes: tenants.changes };
+    return { incoming, method, target, match, signal, connection, changes: tenants.changes };
   }
 
   /** Where the answer depends on the caller, a caller that sends credentials is authenticated. */
@@ -281,7 +307,12 @@ export class RequestPipeline {
   ): Answer {
     const watch = (source: EventSource) => this.#watched(exchange, route, caller, source);
     const answer = this.#files.counted(caller.tenantId, served);
-    if (answer.kind === "events") return { ...answer, source: watch(answer.source) };
+    if (answer.kind === "events") {
+      const excess = exchange.connection.stream(this.#shareOf(caller));
+      if (excess === null) return { ...answer, source: watch(answer.source) };
+      answer.source.cancel();
+      return refused(excess);
+    }
     if (answer.kind !== "file") return answer;
     const pieces = tenantPieces(answer.pieces, ending);
     const { end, afterwards } = answer;

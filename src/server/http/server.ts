@@ -13,7 +13,7 @@ import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from ".
 import { connectionOf } from "./connection.ts";
 import { AnswerWriter } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
-import { type ListenAddress, Listener } from "./listener.ts";
+import { connectionLimit, type ListenAddress, Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
 import { RequestPipeline } from "./pipeline.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -40,6 +40,7 @@ function usualAuthenticator(token: string | null): RequestAuthenticator {
 /** The HTTP server: accepts requests, has the routes answer, and closes in order. */
 export class HttpServer {
   readonly #deps: ServerDeps;
+  readonly #authenticator: RequestAuthenticator;
   readonly #listener: Listener;
   readonly #pipeline: RequestPipeline;
   readonly #delivery: AnswerWriter;
@@ -55,7 +56,8 @@ export class HttpServer {
     const { settings, table, clock } = deps;
     const { hostname, port, token, rateLimit, requireAuth } = settings;
     const { allowOrigins, trustedProxies } = settings;
-    this.#names = new OwnNames(hostname, port);
+    this.#authenticator = deps.authenticator ?? usualAuthenticator(token);
+    this.#names = new OwnNames(hostname, port, this.#authenticator.needsToken);
     const failed = (error: unknown) => this.#logFailure("answer broken off", error);
     this.#limiter = rateLimit && new RateLimiter(rateLimit, () => clock.nowMs());
     const { writerIdleTimeoutMs } = settings;
@@ -67,26 +69,29 @@ export class HttpServer {
       allowOrigins,
       trustedProxies,
       requireAuth,
-      authenticator: deps.authenticator ?? usualAuthenticator(token),
+      authenticator: this.#authenticator,
       limiter: this.#limiter,
       tenants: deps.tenants ?? new TenantGate(),
+      connections: {
+        max: connectionLimit(settings),
+        isCrowded: () => this.#listener.isCrowded,
+      },
       names: () => this.#names,
     });
-    this.#listener = new Listener(settings, (incoming, response) => {
-      const header = incoming.headers["x-request-id"];
-      const requestId = requestIdOf(header?.toString(), randomUUID);
-      response.setHeader("X-Request-Id", requestId);
-      const connection = connectionOf(incoming);
-      if (!connection.begin(response)) return;
-      const answerHalfClosed = () => connection.answerHalfClosed();
-      const scope = { requestId, route: "", answerHalfClosed };
-      requestScope.run(scope, () => void this.#serve(incoming, response));
-    });
+    const accept = (incoming: IncomingMessage, response: ServerResponse) => {
+      this.#accept(incoming, response);
+    };
+    this.#listener = new Listener(settings, accept, clock);
   }
 
   /** Requests without a complete answer, including streams. */
   get openRequestCount(): number {
     return this.#open.size;
+  }
+
+  /** Accepted connections, with a request or idle. */
+  get connectionCount(): number {
+    return this.#listener.connectionCount;
   }
 
   get openStreamCount(): number {
@@ -111,7 +116,8 @@ export class HttpServer {
   async listen(): Promise<Result<ListenAddress>> {
     const address = await this.#listener.listen();
     if (!address.ok) return address;
-    this.#names = new OwnNames(this.#deps.settings.hostname, address.value.port);
+    const { hostname } = this.#deps.settings;
+    this.#names = new OwnNames(hostname, address.value.port, this.#authenticator.needsToken);
     return ok(address.value);
   }
 
@@ -131,6 +137,17 @@ export class HttpServer {
     if (this.#open.size > 0) await late;
     callOff();
     await this.#listener.close();
+  }
+
+  #accept(incoming: IncomingMessage, response: ServerResponse) {
+    const header = incoming.headers["x-request-id"];
+    const requestId = requestIdOf(header?.toString(), randomUUID);
+    response.setHeader("X-Request-Id", requestId);
+    const connection = connectionOf(incoming);
+    if (!connection.begin(response)) return;
+    const answerHalfClosed = () => connection.answerHalfClosed();
+    const scope = { requestId, route: "", answerHalfClosed };
+    requestScope.run(scope, () => void this.#serve(incoming, response));
   }
 
   async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -154,7 +171,8 @@ export class HttpServer {
     incoming.on("error", () => {});
     response.on("error", () => {});
     try {
-      const { headers, answer } = this.#pipeline.handle(incoming, disconnected.signal);
+      const { headers, answer, end } = this.#pipeline.handle(incoming, disconnected.signal);
+      response.once("close", end);
       const found = await this.#guarded(answer);
       if (this.#isStopping) response.shouldKeepAlive = false;
       await this.#delivery.deliver(found, response, incoming.method === "HEAD", headers);

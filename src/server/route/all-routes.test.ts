@@ -51,8 +51,14 @@ describe("all routes of a server", () => {
   it("can be called by web pages of allowed origins, whatever their method", async () => {
     const { table } = await everything();
     const origin = "https://console.example";
-    const asked = { method: "OPTIONS", origin, host: "127.0.0.1", isPreflight: true };
-    const { headers } = new CorsGate([origin]).judge(asked, new OwnNames("127.0.0.1", 80));
+    const asked = {
+      method: "OPTIONS",
+      origin,
+      host: "127.0.0.1",
+      isPreflight: true,
+      isCrossSite: true,
+    };
+    const { headers } = new CorsGate([origin]).judge(asked, new OwnNames("127.0.0.1", 80, false));
     const allowed = headers["Access-Control-Allow-Methods"]?.split(", ") ?? [];
     expect(allowed).toContain("POST");
     expect(table.routes.filter(({ method }) => !allowed.includes(method))).toEqual([]);

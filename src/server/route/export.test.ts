@@ -21,6 +21,7 @@ describe("GET /session/:id/export", () => {
       expect(headers["content-disposition"]).toBe(`attachment; filename="${name}"`);
       expect(headers["cache-control"]).toBe("no-store");
       expect(headers["x-content-type-options"]).toBe("nosniff");
+      expect(headers["content-security-policy"]).toMatch(/^default-src 'none';.* sandbox$/);
       expect(text).toContain("hello");
     }
     const { headers } = await beside.get("/export");

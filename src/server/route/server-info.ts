@@ -5,6 +5,7 @@ import {
   SESSION_STATES,
   VALID_TRANSITIONS,
 } from "../../core/status.ts";
+import type { HealthReason } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json } from "../http/answer.ts";
 import type { RateTier } from "../http/rate-limiter.ts";
@@ -36,6 +37,8 @@ export interface ServerActivity {
   readonly rateLimitHits?: Readonly<Record<RateTier, number>>;
   /** What weakens the server's rules, in a sentence. Ours. */
   readonly note?: string;
+  /** What is wrong, as far as the caller may know; the worst is first. Ours. */
+  readonly reasons?: readonly HealthReason[];
 }
 
 /** A server that is up but not healthy, with the reason that the protocol names. */
@@ -73,7 +76,12 @@ function isDeep(query: URLSearchParams): boolean {
 async function deepHealth(report: () => ReturnType<ActivityReport>): Promise<Answer> {
   const found = await report().catch((): Degradation => ({ degraded: "aggregation_failed" }));
   if ("degraded" in found) return json(503, { status: "degraded", reason: found.degraded });
-  return json(200, { status: "ok", ...found });
+  const { reasons = [], ...activity } = found;
+  const [worst] = reasons;
+  if (worst === undefined) return json(200, { status: "ok", ...activity });
+  const status = reasons.some(({ blocks }) => blocks) ? 503 : 200;
+  const listed = reasons.map(({ blocks: _, ...reason }) => reason);
+  return json(status, { status: "degraded", reason: worst.code, reasons: listed, ...activity });
 }
 
 /** A workspace as clients know it. */

@@ -124,6 +124,9 @@ function startOf(query: TranscriptQuery): Result<TranscriptStart> {
   return ok({ from: "before", recordId });
 }
 
+/** Nothing that a conversation quotes may run or load anything, if a browser shows it here. */
+const EXPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+
 /** Exports the session as a file. */
 export function exportRoute(daemon: Daemon): Route {
   return route({
@@ -147,6 +150,7 @@ export function exportRoute(daemon: Daemon): Route {
         return answerTo(exported, ({ mediaType, pieces }) => {
           return file(mediaType, pieces, {
             "Content-Disposition": `attachment; filename="${name}.${format}"`,
+            "Content-Security-Policy": EXPORT_POLICY,
           });
         });
       }),

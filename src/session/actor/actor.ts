@@ -8,11 +8,12 @@ import type { Decision } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
+import { RefusedTransitions } from "../audit/entries.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { type OpenHistory, weightOf } from "./history.ts";
-import type { TurnMemory } from "./open-turns.ts";
+import type { HeldCommand, HeldCommands, TurnMemory } from "./open-turns.ts";
 import { CommitPipeline } from "./pipeline.ts";
 import {
   isPersisted,
@@ -56,6 +57,7 @@ export class SessionActor implements SessionSeat {
   readonly #memory: TurnMemory;
   /** Commands that came while the end of a large turn waits for others; null while none does. */
   #held: HeldCommands | null = null;
+  readonly #refused: RefusedTransitions;
   #participants: readonly Participant[] = [];
   #session: Session;
   #durable: Session;
@@ -77,6 +79,7 @@ export class SessionActor implements SessionSeat {
     this.#record = opened.record;
     this.#history = opened.history;
     this.#memory = world.turns.join(opened, () => this.#shed());
+    this.#refused = new RefusedTransitions(opened.key, world.log);
     this.#pipeline = new CommitPipeline(world.store, opened, {
       durable: (written, session) => this.#becameDurable(written, session),
       failed: (why) => this.#storeFailed(why),
@@ -175,6 +178,7 @@ export class SessionActor implements SessionSeat {
     this.#history.add(written);
     if (snapshot !== null) this.#close(snapshot);
     const why = decision.kind === "refused" ? decision.refusal : null;
+    if (why !== null) this.#refused.note(command, before, why);
     const answer = decision.kind === "accepted" ? (decision.answer ?? null) : null;
     const firstEventId = this.#lastEventId - written.length + 1;
     const revision = snapshot === null ? null : snapshot.expectedRevision + 1;
@@ -199,10 +203,12 @@ export class SessionActor implements SessionSeat {
   }
 
   /** Which events a command led to, and on whose behalf: the log of requests goes on here. */
-  #traceOf({ type }: Command, { kind, events }: Decision) {
+  #traceOf({ type }: Command, decision: Decision) {
+    const { kind, events } = decision;
     const { sessionId } = this.key;
-    const last = this.#lastEventId;
-    return { sessionId, command: type, decision: kind, events: events.length, lastEventId: last };
+    const counts = { events: events.length, lastEventId: this.#lastEventId };
+    const why = decision.kind === "refused" ? { code: decision.refusal.code } : {};
+    return { sessionId, command: type, decision: kind, ...why, ...counts };
   }
 
   /**
@@ -378,17 +384,6 @@ export class SessionActor implements SessionSeat {
   #server() {
     return stampedBy(this.#world.clock, SERVER);
   }
-}
-
-/** A command that waits, and its answer. */
-interface HeldCommand {
-  readonly command: Command;
-  resolve(outcome: Outcome): void;
-}
-
-interface HeldCommands {
-  readonly commands: HeldCommand[];
-  readonly goesOn: Promise<void>;
 }
 
 interface Decided {

@@ -1,7 +1,9 @@
 import type { TenantId, UserId } from "../../core/id.ts";
 import { TURNS_SETTLED_AT_ONCE_MAX } from "../../core/limits.ts";
+import type { Command } from "../../core/session/command.ts";
 import { Semaphore } from "../../platform/semaphore.ts";
 import type { OpenSession } from "./actor.ts";
+import type { Outcome } from "./written.ts";
 
 /** Whose memory a turn takes: that of the session's tenant, and of the user who made it. */
 interface TurnUser {
@@ -99,4 +101,15 @@ function heaviest(
 
 function bytesOf(members: readonly TurnMemory[]): number {
   return members.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** A command that waits, and its answer. */
+export interface HeldCommand {
+  readonly command: Command;
+  resolve(outcome: Outcome): void;
+}
+
+export interface HeldCommands {
+  readonly commands: HeldCommand[];
+  readonly goesOn: Promise<void>;
 }

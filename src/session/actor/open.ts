@@ -21,6 +21,15 @@ import type { SessionWorld } from "../world.ts";
 import { readWindow, WINDOW_SLOT } from "./history.ts";
 import { recordOf, writeEvents } from "./written.ts";
 
+const OWN_SLOTS: ReadonlySet<string> = new Set(
+  [CORE_SLOT, TALLY_SLOT, WINDOW_SLOT].map(({ owner }) => owner),
+);
+
+/** Whether the server itself owns a slot; other owners are not here yet. */
+export function isOwnSlot(owner: string): boolean {
+  return OWN_SLOTS.has(owner);
+}
+
 /**
  * Takes a session from the store: the state of its last snapshot and the events after it. What of
  * that cannot be read is done without, down to the manifest alone, and is named (P6); only a log
@@ -92,8 +101,9 @@ interface Start {
  * Where the log has to be read from. A session without a snapshot is all in its log; one whose
  * snapshot cannot be read is put together from the manifest and as much of the log as is left.
  */
-function startOf({ slots, damagedSlots, record, manifest }: Opened, defaultAgent: string): Start {
-  const damaged = damagedSlots.map((name) => ({ name, reason: "it is damaged" }));
+function startOf(opened: Opened, defaultAgent: string): Start {
+  const { slots, record, manifest } = opened;
+  const damaged = skippedIn(opened);
   const { revision, snapshotEventId, earliestEventId } = record;
   if (revision === 0) return { session: null, after: 0, step: evolve, skipped: damaged };
   const slot = slots.find(({ owner }) => owner === CORE_SLOT.owner);
@@ -110,6 +120,19 @@ function startOf({ slots, damagedSlots, record, manifest }: Opened, defaultAgent
     step: (session, event) => (session === null ? null : evolveLost(session, event)),
     skipped: isNamed ? damaged : [...damaged, lost],
   };
+}
+
+/** Slots that cannot be read, and those of owners that are not here, which are kept (P6). */
+function skippedIn({ slots, damagedSlots, manifest }: Opened): readonly Skipped[] {
+  const damaged = damagedSlots.map((name) => ({ name, reason: "it is damaged" }));
+  const absent = slots
+    .filter(({ owner }) => !isOwnSlot(owner))
+    .map(({ owner }) => ({ name: owner, reason: "its owner is not here; it is kept as it is" }));
+  const machine = manifest.smState?.smExtId;
+  const isNamed = [...damaged, ...absent].some(({ name }) => name === machine);
+  if (machine === undefined || isNamed) return [...damaged, ...absent];
+  const reason = "no such state machine is here; its place in the session is kept";
+  return [...damaged, ...absent, { name: machine, reason }];
 }
 
 /** What a session is made with; its skills and persona are found where it is made. */

@@ -8,7 +8,7 @@ import {
 } from "../../core/limits.ts";
 import { ACCESS_REFUSED } from "../../core/policy/access.ts";
 import { type ClientActor, SERVER } from "../../core/session/command.ts";
-import type { SessionEvent } from "../../core/session/event.ts";
+import type { SessionEvent, Skipped } from "../../core/session/event.ts";
 import { isRegistered, type Session, steeredAs } from "../../core/session/state.ts";
 import type { CallOff } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
@@ -24,6 +24,8 @@ interface AgentSideDeps {
   readonly present: PresentClients;
   /** What the agent was told and said before; null if there is nothing. */
   past(session: Session): AgentPast | null;
+  /** What could not be brought back when the session was opened (P6). */
+  readonly skipped: readonly Skipped[];
 }
 
 /**
@@ -152,7 +154,9 @@ export class AgentSide implements Participant {
       // An agent may have come and gone meanwhile, and with it the pause that this retry was for.
       this.#cancelRetry?.();
       this.#cancelRetry = null;
-      if (!this.#isResting) void this.#seat.submit({ ...this.#server(), type: "activate" });
+      if (this.#isResting) return;
+      const { skipped } = this.#deps;
+      void this.#seat.submit({ ...this.#server(), type: "activate", skipped });
     };
     if (this.#failures === 0) return activate();
     const ms = Math.min(ACTIVATION_RETRY_MS_MIN * 2 ** this.#failures, ACTIVATION_RETRY_MS_MAX);
@@ -178,9 +182,16 @@ export class AgentSide implements Participant {
     if (link === null) return this.#gone();
     this.#link = null;
     this.#leaving = link;
-    await link.close();
+    const fault = await link.close().then(() => null, String);
     this.#leaving = null;
-    if (link.agent === null) this.#gone();
+    if (fault !== null) this.#notTakenDown(fault);
+    else if (link.agent === null) this.#gone();
+  }
+
+  /** The agent is in an unknown condition: `deactivating` leads to `error`. */
+  #notTakenDown(message: string) {
+    const by = this.#server();
+    void this.#seat.submit({ ...by, type: "agent_status", status: "error", message });
   }
 
   /** There is no agent whose end could be waited for. */

@@ -33,7 +33,11 @@ async function steered(by: Actor, leaves: boolean) {
     backpressure: () => undefined,
     recordAct: async () => {},
   };
-  const side = new AgentSide(stage.world, seat, { present: () => [], past: () => null });
+  const side = new AgentSide(stage.world, seat, {
+    present: () => [],
+    past: () => null,
+    skipped: [],
+  });
   side.durable(written);
   return said;
 }

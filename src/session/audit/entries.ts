@@ -2,12 +2,18 @@ import { randomUUID } from "node:crypto";
 import type { ErrorCode, Refusal } from "../../core/error.ts";
 import type { PromptId, SessionId, TurnId, UserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { REFUSAL_COUNTS_MAX, REFUSALS_AUDITED_MAX } from "../../core/limits.ts";
+import {
+  REFUSAL_COUNTS_MAX,
+  REFUSALS_AUDITED_MAX,
+  REFUSALS_LOGGED_MAX,
+} from "../../core/limits.ts";
+import type { Log } from "../../core/log.ts";
 import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
+import type { Session } from "../../core/session/state.ts";
 import type { Audience } from "../../core/session/visibility.ts";
-import type { JournalEntry } from "../../store/store.ts";
+import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import { type AuditDetails, auditedDetails, type ChangeAct, refusedDetails } from "./audited.ts";
 
@@ -267,6 +273,44 @@ class RefusalCounts {
     this.#counts.set(key, count);
     this.#number += 1;
     return { number: this.#number, count };
+  }
+}
+
+/** The refusals of a change that the tables of status and phase do not have. */
+const TRANSITION_CODES: ReadonlySet<ErrorCode> = new Set([
+  "illegal_transition",
+  "agent_out_of_turn",
+]);
+
+/**
+ * Logs each change of status or phase that was refused, with its code and the states (P4). Of a
+ * flood the log has the beginning, and then one line whenever their number has doubled (P10).
+ */
+export class RefusedTransitions {
+  readonly #key: SessionKey;
+  readonly #log: Log;
+  #count = 0;
+
+  constructor(key: SessionKey, log: Log) {
+    this.#key = key;
+    this.#log = log;
+  }
+
+  /** `before` is the session that the command met, and still is as it was. */
+  note(command: Command, before: Session, { code, details }: Refusal) {
+    if (!TRANSITION_CODES.has(code)) return;
+    this.#count += 1;
+    if (this.#count > REFUSALS_LOGGED_MAX && !isPowerOfTwo(this.#count)) return;
+    this.#log("transition refused", {
+      sessionId: this.#key.sessionId,
+      code,
+      command: command.type,
+      by: command.actor.kind,
+      trigger: `${details.trigger ?? command.type}`,
+      state: before.connection.sessionState,
+      phase: before.phase,
+      count: this.#count,
+    });
   }
 }
 

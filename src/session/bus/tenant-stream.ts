@@ -31,8 +31,9 @@ export interface ListedSession {
 }
 
 /** Whole states, so that hearing one twice does no harm, and hearing only the last is enough. */
-export function sessionUpdated({ state }: ListedSession): Notice {
-  return notice("session_updated", { session: state });
+export function sessionUpdated({ sessionId, state }: ListedSession): Notice {
+  // The published state machine calls the id `id`, the wire's lists `sessionId`.
+  return notice("session_updated", { session: { id: sessionId, ...state } });
 }
 
 /** Who reads a tenant's stream. */

@@ -1,6 +1,5 @@
 import {
   CLIENT_IDLE_MS_MAX,
-  SHUTDOWN_DRAIN_MS,
   SHUTDOWN_END_MS,
   SHUTDOWN_TRIES_MAX,
   SUBMIT_TRIES_MAX,
@@ -138,7 +137,7 @@ async function endOf(
 
 async function drained(world: SessionWorld, all: readonly LiveSession[], hurry: AbortSignal) {
   const { promise: late, resolve } = Promise.withResolvers<void>();
-  const callOff = world.clock.after(SHUTDOWN_DRAIN_MS, resolve);
+  const callOff = world.clock.after(world.settings.drainMs, resolve);
   hurry.addEventListener("abort", () => resolve(), { once: true });
   if (hurry.aborted) resolve();
   const finished = all.map((live) =>

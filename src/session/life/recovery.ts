@@ -1,3 +1,4 @@
+import type { Refusal } from "../../core/error.ts";
 import { RECOVERIES_AT_ONCE_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { pendingCount, type Session } from "../../core/session/state.ts";
@@ -83,6 +84,11 @@ export async function settledSession(
   return isLost ? fail("store_unavailable", { reason: "it was let go" }) : ok(live.session);
 }
 
+/** Whether what was refused is a fault of this tenant's part of the store alone. */
+export function isTenantsOwn({ code }: Refusal): boolean {
+  return code === "session_corrupt";
+}
+
 function isAtRest(session: Session): boolean {
   return session.connection.sessionState === "inactive" && pendingCount(session) === 0;
 }
@@ -100,6 +106,11 @@ async function staleSessions(world: SessionWorld) {
   for (const tenantId of tenants.value) {
     for (const filter of STALE) {
       for await (const page of sessionPages(world.store, tenantId, filter)) {
+        // One tenant whose database is damaged keeps none of the others waiting.
+        if (!page.ok && isTenantsOwn(page.refusal)) {
+          world.log("tenant set aside", { tenantId, because: page.refusal.code });
+          break;
+        }
         if (!page.ok) return page;
         for (const { sessionId } of page.value.sessions) {
           keys.set(JSON.stringify([tenantId, sessionId]), { tenantId, sessionId });

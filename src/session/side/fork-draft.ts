@@ -18,6 +18,7 @@ import type {
   JournalEntry,
   Manifest,
   SessionKey,
+  Slot,
   Snapshot,
 } from "../../store/store.ts";
 import {
@@ -29,6 +30,8 @@ import {
 } from "../actor/history.ts";
 import { recordOf, type Written, writeEvents } from "../actor/written.ts";
 import { auditEntries } from "../audit/entries.ts";
+import { isTenantsOwn } from "../life/recovery.ts";
+import { sessionPages } from "../replay.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** What a half-made fork is listed as, so that one whose server died is found and deleted. */
@@ -37,6 +40,30 @@ export const UNFINISHED_FORK = "unfinished-branch";
 /** An unfinished fork is shown to no client: opening it would take it from its maker. */
 export function isUnfinishedFork({ sourceType }: { readonly sourceType: string | null }): boolean {
   return sourceType === UNFINISHED_FORK;
+}
+
+/**
+ * Deletes what servers left half-made that were killed while they made it. For the start of a
+ * server, before any fork; one that a living server is making is left alone.
+ */
+export async function deleteUnfinishedForks({
+  store,
+  holder,
+}: SessionWorld): Promise<Result<number>> {
+  const tenants = await store.tenants();
+  if (!tenants.ok) return tenants;
+  let deleted = 0;
+  for (const tenantId of tenants.value) {
+    for await (const page of sessionPages(store, tenantId, { sourceType: UNFINISHED_FORK })) {
+      if (!page.ok && isTenantsOwn(page.refusal)) break;
+      if (!page.ok) return page;
+      for (const { sessionId } of page.value.sessions) {
+        const gone = await store.delete({ tenantId, sessionId }, holder, []);
+        if (gone.ok) deleted += 1;
+      }
+    }
+  }
+  return ok(deleted);
 }
 
 /** The copy that an agent has made of its side, if it has, and what is known of that side. */
@@ -72,10 +99,11 @@ export class ForkDraft {
     this.#log = new ForkLog(key, world.ids.epoch());
     this.#atMs = world.clock.nowMs();
     const { sessionId } = key;
-    const { mode, projectRoot } = source;
+    const { mode, projectRoot, smState } = source;
     const { storeId } = world.store.contract;
     const times = { createdAt: this.#atMs, updatedAt: this.#atMs };
-    this.#manifest = { sessionId, storeId, mode, projectRoot, ...times };
+    const machine = smState === undefined ? {} : { smState };
+    this.#manifest = { sessionId, storeId, mode, projectRoot, ...machine, ...times };
   }
 
   /** The first step. If it is refused, there is nothing to take back. */
@@ -114,6 +142,11 @@ export class ForkDraft {
 
   addMessages(messages: readonly string[]): Promise<Result<void>> {
     return this.#commit([], { snapshot: this.#snapshot({ messages }) });
+  }
+
+  /** The state of an owner that is not here, as it is; each may be large. */
+  addSlot(slot: Slot): Promise<Result<void>> {
+    return this.#commit([], { snapshot: this.#snapshot({ slots: [slot] }) });
   }
 
   /** A folded turn becomes one here too; its events are few, so they are its log as well. */

@@ -9,8 +9,8 @@ import { reconcileStaleSessions } from "../life/recovery.ts";
 import { replayOf } from "../replay.ts";
 import { ANYBODY, echo, type Hand, Stage, TENANT, value } from "../stage.fixture.ts";
 import { SETTINGS } from "../world.fixture.ts";
-import { deleteUnfinishedForks, type Forked, type ForkOptions, forkSession } from "./fork.ts";
-import { UNFINISHED_FORK } from "./fork-draft.ts";
+import { type Forked, type ForkOptions, forkSession } from "./fork.ts";
+import { deleteUnfinishedForks, UNFINISHED_FORK } from "./fork-draft.ts";
 import { bound } from "./side.fixture.ts";
 
 const LAST: ForkOptions = { actor: ANYBODY, turnId: null, name: null, agent: null };

@@ -9,12 +9,13 @@ import type { Creation, Session } from "../../core/session/state.ts";
 import { isSeenByOthers, sharingOf } from "../../core/session/visibility.ts";
 import { cutText } from "../../core/text.ts";
 import type { FoldedTurn, ListFilter, SessionKey, SessionStore } from "../../store/store.ts";
+import { isOwnSlot } from "../actor/open.ts";
 import { readMessage } from "../conversation/message.ts";
 import type { LiveSession } from "../live.ts";
-import { eventsIn, sessionPages } from "../replay.ts";
+import { eventsIn } from "../replay.ts";
 import { boundCreation } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
-import { ForkDraft, UNFINISHED_FORK } from "./fork-draft.ts";
+import { ForkDraft } from "./fork-draft.ts";
 
 export interface ForkOptions {
   readonly actor: Actor;
@@ -106,6 +107,8 @@ async function filled(
 ): Promise<Result<void>> {
   const messages = await copyMessages(world, key, end.messageCount, draft);
   if (!messages.ok) return messages;
+  const slots = await copySlots(world, key, draft);
+  if (!slots.ok) return slots;
   const turns = await eachTurnThrough(world.store, key, end, (turn) => draft.addTurn(turn));
   const { agentUsualMode = null } = session;
   return turns.ok ? draft.finish({ agentSessionId: end.agentSessionId, agentUsualMode }) : turns;
@@ -125,6 +128,25 @@ async function copyMessages(
     const added = await draft.addMessages(rows.map(({ text }) => text));
     if (!added.ok) return added;
     after = rows.at(-1)?.id ?? messageCount;
+  }
+  return DONE;
+}
+
+/**
+ * The slots of owners that are not here go along as they are now: only their owners can know what
+ * they say of an earlier turn.
+ */
+async function copySlots(
+  { store }: SessionWorld,
+  key: SessionKey,
+  draft: ForkDraft,
+): Promise<Result<void>> {
+  const read = await store.readSlots(key);
+  if (!read.ok) return read;
+  for (const slot of read.value.slots) {
+    if (isOwnSlot(slot.owner)) continue;
+    const added = await draft.addSlot(slot);
+    if (!added.ok) return added;
   }
   return DONE;
 }
@@ -210,29 +232,6 @@ async function announced(
   const announce = { ...by, type: "announce", announcement, originator } as const;
   const { refusal } = await source.submit(announce);
   return refusal === null ? DONE : { ok: false, refusal };
-}
-
-/**
- * Deletes what servers left half-made that were killed while they made it. For the start of a
- * server, before any fork; one that a living server is making is left alone.
- */
-export async function deleteUnfinishedForks({
-  store,
-  holder,
-}: SessionWorld): Promise<Result<number>> {
-  const tenants = await store.tenants();
-  if (!tenants.ok) return tenants;
-  let deleted = 0;
-  for (const tenantId of tenants.value) {
-    for await (const page of sessionPages(store, tenantId, { sourceType: UNFINISHED_FORK })) {
-      if (!page.ok) return page;
-      for (const { sessionId } of page.value.sessions) {
-        const gone = await store.delete({ tenantId, sessionId }, holder, []);
-        if (gone.ok) deleted += 1;
-      }
-    }
-  }
-  return ok(deleted);
 }
 
 /** What a session is called: by its name, or else by how it began, as lists do. */

@@ -45,6 +45,8 @@ export class TenantDatabase {
     this.#db = new Database(file, options);
     this.#db.function("fold", { deterministic: true }, (text) => String(text).toLowerCase());
     try {
+      // Only a database without tables can be made so that it gives free pages back in steps.
+      if (access === "make") this.#db.pragma("auto_vacuum = INCREMENTAL");
       if (access !== "make" && versionOf(this.#db) === 0) throw new EmptyDatabase();
       if (versionOf(this.#db) > MIGRATIONS.length) throw new NewerDatabase(versionOf(this.#db));
       if (access !== "read") prepareForWriting(this.#db);
@@ -99,6 +101,32 @@ export class TenantDatabase {
     return this.#db.transaction(work)[mode]();
   }
 
+  /** Whether it can give free pages back in steps; one of an earlier version cannot. */
+  get isIncremental(): boolean {
+    return Number(this.#db.pragma("auto_vacuum", { simple: true })) === INCREMENTAL;
+  }
+
+  /** Pages of the file that hold nothing. */
+  get freePages(): number {
+    return Number(this.#db.pragma("freelist_count", { simple: true }));
+  }
+
+  /** Gives up to so many free pages back, in one transaction. */
+  vacuum(pagesMax: number) {
+    this.#db.pragma(`incremental_vacuum(${pagesMax})`);
+  }
+
+  /** Writes all of it anew, without free pages, and so that it can be vacuumed in steps. */
+  rebuild() {
+    this.#db.pragma("auto_vacuum = INCREMENTAL");
+    this.#db.exec("VACUUM");
+  }
+
+  /** Puts the log away, as far as no reader needs it. Only that makes the file shorter. */
+  putLogAway(mode: "PASSIVE" | "TRUNCATE") {
+    this.#db.pragma(`wal_checkpoint(${mode})`);
+  }
+
   close() {
     this.#db.close();
   }
@@ -111,6 +139,9 @@ export class TenantDatabase {
     return statement;
   }
 }
+
+/** What SQLite calls this mode of `auto_vacuum`. */
+const INCREMENTAL = 2;
 
 export type SqlRow = Readonly<Record<string, unknown>>;
 
@@ -249,7 +280,7 @@ export function tenantFolder(root: string, tenantId: TenantId): string {
 export function explain(thrown: unknown): Result<never> {
   const code = codeOf(thrown);
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
-  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return fail("session_corrupt", { reason });
+  if (isDamage(thrown)) return fail("session_corrupt", { reason });
   const advice = ADVICE.find(([pattern]) => pattern.test(code))?.[1];
   return fail("store_unavailable", { reason: advice ? `${reason} (${advice})` : reason });
 }
@@ -271,6 +302,11 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 function codeOf(thrown: unknown): string {
   if (!(thrown instanceof Error) || !("code" in thrown)) return "";
   return typeof thrown.code === "string" ? thrown.code : "";
+}
+
+/** Whether SQLite has found the file itself to be damaged. */
+export function isDamage(thrown: unknown): boolean {
+  return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(thrown));
 }
 
 /** Not one commit's fault: the disk, the directory or another process is in the way of all. */

@@ -73,6 +73,14 @@ export class Handles {
     return known !== undefined && known.inode !== inodeOf(file);
   }
 
+  /** Databases that were there once, are not any more, and whose tenants were not removed. */
+  get lost(): readonly string[] {
+    const gone = [...this.#seen].filter(([file, inode]) => {
+      return !existsSync(file) && !wasRemoved(file, inode);
+    });
+    return gone.map(([file]) => file);
+  }
+
   /** Closes it, and does not miss it: its tenant was removed. */
   forget(file: string) {
     this.drop(file);

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import type { TenantId } from "../../core/id.ts";
-import { DONE, type Result } from "../../core/result.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
 import { thisHolder } from "../holder.ts";
+import type { StoreFault } from "../store.ts";
 import {
   absentCall,
   type Offered,
@@ -13,6 +14,7 @@ import {
   tenantNameOf,
   tenantOf,
 } from "./calls.ts";
+import { StoreCondition } from "./condition.ts";
 import { databaseFile, explain, TenantDatabase, tenantsFolder } from "./database.ts";
 import { Handles, MovedDatabase } from "./handles.ts";
 import { markOpen, needsRenewal } from "./openers.ts";
@@ -27,11 +29,15 @@ export interface ReaderData {
 
 /** What the other side calls. */
 export type ReaderOps = Offered<typeof READS> & {
+  /** The databases that reads have found to be damaged or gone. */
+  readonly check: () => Result<readonly StoreFault[]>;
   /** The tenant was removed: what was seen of it is not missed. */
   readonly forget: (tenantId: TenantId) => Result<void>;
 };
 
 const { root }: ReaderData = workerData;
+
+const condition = new StoreCondition(root);
 
 const handles = new Handles(
   (file) => {
@@ -66,12 +72,15 @@ function safely(call: ThreadCall, isRepeat = false): unknown {
     return perform(call);
   } catch (thrown) {
     if (!(thrown instanceof RowDamage)) handles.dropAll();
+    const tenantId = tenantOf(tenantNameOf(call));
+    if (tenantId !== null) condition.met(tenantId, thrown);
     if (thrown instanceof MovedDatabase && !isRepeat) return safely(call, true);
     return explain(thrown);
   }
 }
 
 function perform(call: ThreadCall): unknown {
+  if (call.op === "check") return ok(condition.knownFaults(handles.lost));
   const tenantId = tenantOf(tenantNameOf(call));
   const file = tenantId === null ? null : databaseFile(root, tenantId);
   if (call.op === "forget") {

@@ -59,6 +59,7 @@ function sqliteBackend(): Backend {
     list: (tenantId, filter, range) =>
       threads.reader.call("list", tenantId, structuredClone(filter), range),
     tenants: () => tenantsIn(threads.root),
+    check: () => threads.check(),
     removeTenant: (tenantId, holder) => threads.removeTenant(tenantId, holder),
   };
 }
@@ -108,6 +109,18 @@ class StoreThreads {
     // The last to leave puts the log away, and only the writer can.
     await reader?.end();
     await writer?.end();
+  }
+
+  /** What either thread has found; both may have met the same damage. */
+  async check(): Promise<Result<readonly S.StoreFault[]>> {
+    const [written, read] = await Promise.all([
+      this.writer.call("check"),
+      this.reader.call("check"),
+    ]);
+    if (!written.ok) return written;
+    if (!read.ok) return read;
+    const named = new Set(written.value.map(({ tenantId }) => tenantId));
+    return ok([...written.value, ...read.value.filter(({ tenantId }) => !named.has(tenantId))]);
   }
 
   async removeTenant(tenantId: TenantId, holder: Holder): Promise<Result<void>> {

@@ -3,8 +3,9 @@ import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "n
 import { dirname, join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import type { TenantId } from "../../core/id.ts";
-import { DONE, fail, type Result } from "../../core/result.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Holder } from "../holder.ts";
+import type { StoreFault } from "../store.ts";
 import { clearStages } from "./backup/restore.ts";
 import { WriteBatch } from "./batch.ts";
 import {
@@ -16,6 +17,7 @@ import {
   tenantNameOf,
   tenantOf,
 } from "./calls.ts";
+import { StoreCondition } from "./condition.ts";
 import {
   type Durability,
   databaseFile,
@@ -32,6 +34,7 @@ import { step } from "./failpoint.ts";
 import { clearAway, Handles, MovedDatabase, takeAway } from "./handles.ts";
 import { isAlone, markClosed, markOpen, noteClosed, noteOpen } from "./openers.ts";
 import { serve } from "./thread.ts";
+import { Vacuuming } from "./vacuum.ts";
 import { WRITES } from "./write.ts";
 
 /**
@@ -51,6 +54,7 @@ export interface WriterData {
 /** What the other side calls. */
 export type WriterOps = Offered<typeof WRITES> & {
   readonly probe: () => Result<void>;
+  readonly check: () => Result<readonly StoreFault[]>;
   /** Clears what is left of removed tenants, once nothing in this process misses them. */
   readonly clearRemoved: () => Result<void>;
   readonly removeTenant: (tenantId: TenantId, holder: Holder) => Result<void>;
@@ -68,6 +72,10 @@ const handles = new Handles(
   (database) => markClosed(database, opener),
 );
 
+const condition = new StoreCondition(root);
+
+const vacuuming = new Vacuuming(handles);
+
 /** The sessions that were opened through this thread, and under which term. */
 const owned = new Map<TenantId, Map<string, number>>();
 
@@ -75,6 +83,7 @@ if (parentPort) serve(parentPort, work, end);
 
 /** Gives up what is still owned, so that the next store over this directory need not wait. */
 function end() {
+  vacuuming.end();
   for (const [tenantId, sessions] of owned) {
     const releases = [...sessions].map(([sessionId, term], n) => {
       return { n, op: "release", args: [{ tenantId, sessionId }, term] };
@@ -121,6 +130,7 @@ function together(
     return transact(tenantId, group);
   } catch (thrown) {
     handles.drop(databaseFile(root, tenantId));
+    condition.met(tenantId, thrown);
     if (thrown instanceof MovedDatabase && !isRepeat) return together(tenantId, group, true);
     const value = explain(thrown);
     if (group.length === 1 || isOfTheWorld(thrown)) return group.map(({ n }) => ({ n, value }));
@@ -160,6 +170,7 @@ function transact(tenantId: TenantId, group: readonly ThreadCall[]): readonly Th
     else sessions.set(sessionId, term);
   }
   owned.set(tenantId, sessions);
+  if (group.some(({ op }) => op === "remove")) vacuuming.begin(file);
   return answers;
 }
 
@@ -191,9 +202,10 @@ function removed(tenantId: TenantId, holder: Holder): Result<void> {
 }
 
 /** What is asked of no tenant. */
-function ofTheWhole(op: string): Result<void> {
+function ofTheWhole(op: string): Result<unknown> {
   try {
     if (op === "probe") return probe();
+    if (op === "check") return ok(condition.faults(handles.lost));
     return op === "clearRemoved" ? clearRemoved() : fail("store_unavailable");
   } catch (thrown) {
     return explain(thrown);

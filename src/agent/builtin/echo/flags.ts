@@ -48,6 +48,7 @@ const MISCONDUCT_FLAGS = {
   "--late-replay": on("answers session/load first, and sends most of the past behind it"),
   "--refuse-option": text("ID", "does not let this option be changed"),
   "--reset-with-model": on("goes back to its other options when it gets another model"),
+  "--fail-close": on("answers session/close with an error"),
   "--ignore-eof": on("stays when its input ends"),
   "--ignore-term": on("stays when it gets SIGTERM"),
 } as const satisfies Record<string, EchoFlag>;

@@ -128,6 +128,7 @@ export class SessionMethods {
   }
 
   readonly #close = async (session: EchoSession): Promise<EchoAnswer> => {
+    if (this.#deps.flags.has("--fail-close")) return refusal("internal", "it does not close");
     const { turn } = session;
     // Even a turn that ignores a cancel ends when its session does.
     turn?.cancel();

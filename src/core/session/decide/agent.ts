@@ -3,7 +3,7 @@ import { type AgentStatus, applySessionTransition, hasTurn } from "../../status.
 import { TURN_ERRORS } from "../../turn-error.ts";
 import type { AgentStatusReport, Command } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import type { AgentExit, Drift } from "../event.ts";
+import type { AgentExit, Drift, Skipped } from "../event.ts";
 import type { Chosen, Session, Surroundings } from "../state.ts";
 import { dropQueue, finishEnding } from "./instance.ts";
 import { turnCompleted, turnFailed } from "./stop.ts";
@@ -12,12 +12,15 @@ import { endTurn, forwardFailed, turnError } from "./turn.ts";
 /** Asks for an agent. A session at rest comes back to life by it. */
 export function activate(session: Session, command: Command<"activate">): Decision {
   const draft = new Draft(session, command);
-  startActivation(draft);
+  startActivation(draft, command.skipped);
   return draft.accept();
 }
 
-function startActivation(draft: Draft) {
-  if (draft.session.phase === "Closed") draft.enter("SessionResumeStarted");
+/** What was skipped is told on every way of waking (P6). */
+function startActivation(draft: Draft, skipped: readonly Skipped[] = []) {
+  if (draft.session.phase === "Closed") {
+    draft.enter("SessionResumeStarted", skipped.length === 0 ? {} : { skipped });
+  }
   for (const key of draft.session.voidGrants) {
     draft.emit("session_grant_revoked", { key, reason: "rules_changed" });
   }

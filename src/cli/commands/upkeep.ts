@@ -1,0 +1,107 @@
+import { existsSync, readdirSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { fail, ok, type Result } from "../../core/result.ts";
+import { missingSessions } from "../../session/health/missing-sessions.ts";
+import { SessionLocator } from "../../store/index.ts";
+import { tenantsFolder } from "../../store/sqlite/database.ts";
+import { type Vacuumed, vacuumTenants } from "../../store/sqlite/vacuum.ts";
+import { locatedFolder } from "../serve/store.ts";
+import {
+  type CommandOutput,
+  DATA_OPTIONS,
+  inStore,
+  runCommand,
+  storeFolder,
+  wrong,
+} from "./data-command.ts";
+
+const MISSING_USAGE = `Usage: fermata missing [--forget] [--data DIR]
+
+Lists the sessions that were stored once and that the store does not have any more, as
+after a lost or damaged database: one line each, with the tenant and the id. It works
+beside a running server. The exit code is 1 if there are any.
+
+To get them back, restore a backup. With --forget their notes are deleted, so that the
+server's health does not speak of them any more.
+
+Options:
+  --forget       Delete the notes of these sessions.
+  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
+`;
+
+const MISSING_OPTIONS = { ...DATA_OPTIONS, forget: { type: "boolean" } } as const;
+
+interface MissingFlags {
+  readonly data?: string;
+  readonly help?: boolean;
+  readonly forget?: boolean;
+}
+
+/** Lists the sessions that the store lacks. */
+export function missing(args: readonly string[]): Promise<number> {
+  const parse = (words: readonly string[]) =>
+    parseArgs({ args: words, options: MISSING_OPTIONS, allowPositionals: true });
+  const read = (flags: MissingFlags, [extra]: readonly string[]) => {
+    const { forget = false } = flags;
+    if (extra !== undefined) return wrong(`"${extra}" is too much`);
+    return ok((data: string) => listMissing(data, forget));
+  };
+  return runCommand({ name: "missing", usage: MISSING_USAGE, parse, read }, args);
+}
+
+function listMissing(data: string, isForgotten: boolean): Promise<Result<CommandOutput>> {
+  const locator = new SessionLocator(locatedFolder(data));
+  return inStore(data, async (store) => {
+    const found = await missingSessions(store, locator);
+    if (!found.ok) return found;
+    for (const key of isForgotten ? found.value : []) {
+      const forgotten = await locator.forget(key);
+      if (!forgotten.ok) return forgotten;
+    }
+    const lines = found.value.map(({ tenantId, sessionId }) => `${tenantId} ${sessionId}`);
+    if (lines.length === 0) return ok({ notices: ["No session is missing."] });
+    const what = isForgotten ? "forgotten" : "missing; restore a backup, or use --forget";
+    const notices = [`${lines.length} of the stored sessions: ${what}.`];
+    return ok({ shown: lines.join("\n"), notices, exitCode: isForgotten ? 0 : 1 });
+  });
+}
+
+const VACUUM_USAGE = `Usage: fermata vacuum [--data DIR]
+
+Gives the disk back what deleted sessions have left in the databases of all tenants,
+and says how much that is. The server does so by itself after each deletion, except in
+databases that an earlier version has made. Those are written anew, once: stop the
+server for that, and have as much free space as the largest database takes.
+
+Options:
+  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
+`;
+
+/** Makes the databases of a data directory as small as their content. */
+export function vacuum(args: readonly string[]): Promise<number> {
+  const parse = (words: readonly string[]) =>
+    parseArgs({ args: words, options: DATA_OPTIONS, allowPositionals: true });
+  const read = (_: unknown, [extra]: readonly string[]) => {
+    if (extra !== undefined) return wrong(`"${extra}" is too much`);
+    return ok(vacuumAll);
+  };
+  return runCommand({ name: "vacuum", usage: VACUUM_USAGE, parse, read }, args);
+}
+
+async function vacuumAll(data: string): Promise<Result<CommandOutput>> {
+  const root = storeFolder(data);
+  const folder = tenantsFolder(root);
+  if (!existsSync(folder)) return fail("store_unavailable", { reason: `there is no ${folder}` });
+  const done = vacuumTenants(root, readdirSync(folder).toSorted());
+  const lines = done.map(lineOf);
+  const gained = done.reduce((sum, one) => sum + one.bytesBefore - one.bytesAfter, 0);
+  const faults = done.flatMap(({ tenantId, fault }) =>
+    fault === null ? [] : [`Tenant ${tenantId} was left as it is: ${fault}.`],
+  );
+  const shown = [...lines, `${gained} bytes given back.`].join("\n");
+  return ok({ shown, notices: faults, exitCode: faults.length > 0 ? 1 : 0 });
+}
+
+function lineOf({ tenantId, bytesBefore, bytesAfter }: Vacuumed): string {
+  return `${tenantId}: ${bytesBefore} -> ${bytesAfter} bytes`;
+}

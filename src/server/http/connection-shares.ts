@@ -1,0 +1,86 @@
+import type { Refusal } from "../../core/error.ts";
+import { CONNECTIONS_LITTLE_MAX } from "../../core/limits.ts";
+import { FairShares, type ShareHolder } from "./fair-shares.ts";
+import { extraConnections } from "./listener.ts";
+
+/** What the listener says of its connections. */
+export interface ConnectionLoad {
+  /** May be infinite. */
+  readonly max: number;
+  /** Whether more connections have a request than that. */
+  isCrowded(): boolean;
+}
+
+/**
+ * Shares connections between users and tenants (P10): those with a request, and apart from them
+ * those with an event stream, so that a tenant with many streams can still send requests.
+ */
+export class ConnectionShares {
+  readonly #load: ConnectionLoad;
+  readonly #requests: FairShares;
+  readonly #streams: FairShares;
+
+  constructor(load: ConnectionLoad) {
+    this.#load = load;
+    const { max } = load;
+    const extra = extraConnections(max);
+    const parts = { share: 1 / 2, kept: 1 / 4, little: CONNECTIONS_LITTLE_MAX };
+    this.#requests = new FairShares({
+      ...parts,
+      resource: "connections",
+      total: max + extra,
+      reserved: Math.floor(extra / 2),
+    });
+    this.#streams = new FairShares({
+      ...parts,
+      resource: "event streams",
+      total: max,
+      reserved: 0,
+    });
+  }
+
+  /** What one request holds of them, nothing at first. */
+  hold(): ConnectionHold {
+    return new ConnectionHold(this.#requests, this.#streams, () => this.#load.isCrowded());
+  }
+}
+
+/** The connection of one request, which may become that of a stream. */
+export class ConnectionHold {
+  readonly #requests: FairShares;
+  readonly #streams: FairShares;
+  readonly #isCrowded: () => boolean;
+  #release: () => void = () => {};
+  #isOver = false;
+
+  constructor(requests: FairShares, streams: FairShares, isCrowded: () => boolean) {
+    this.#requests = requests;
+    this.#streams = streams;
+    this.#isCrowded = isCrowded;
+  }
+
+  request(holder: ShareHolder): Refusal | null {
+    return this.#take(this.#requests, holder, this.#isCrowded());
+  }
+
+  /** The connection is a stream's from now on. */
+  stream(holder: ShareHolder): Refusal | null {
+    return this.#take(this.#streams, holder, false);
+  }
+
+  /** The request is over, or its client has disconnected. */
+  end() {
+    this.#isOver = true;
+    this.#release();
+    this.#release = () => {};
+  }
+
+  #take(shares: FairShares, holder: ShareHolder, isCrowded: boolean): Refusal | null {
+    if (this.#isOver) return null;
+    const excess = shares.take(holder, 1, isCrowded);
+    if (excess !== null) return excess;
+    this.#release();
+    this.#release = () => shares.release(holder, 1);
+    return null;
+  }
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it, vi } from "vitest";
+import { REPLAY_YIELD_CHARS } from "../core/limits.ts";
+import {
+  commitOf,
+  keyOf,
+  manifest,
+  newSession,
+  openMemoryStore,
+  snapshotOf,
+} from "../store/sample.fixture.ts";
+import { replayOf } from "./replay.ts";
+import { SETTINGS } from "./world.fixture.ts";
+
+/** A session of one folded turn that is about this long. */
+async function sessionWith(chars: number) {
+  const store = await openMemoryStore();
+  const key = keyOf("s");
+  const event = (id: number) => JSON.stringify({ id, v: 1, type: "session_update", data: {} });
+  const text = `[${event(1).replace("{}", JSON.stringify({ text: "x".repeat(chars) }))}]`;
+  const own = manifest({ sessionId: key.sessionId });
+  const snapshot = snapshotOf({ manifest: own, turn: { firstId: 1, lastId: 1, text } });
+  const commit = commitOf({ events: [event(1)], snapshot });
+  const made = await store.create(key, newSession("s", { commit }));
+  if (!made.ok) expect.fail(made.refusal.code);
+  return { store, key };
+}
+
+describe("P10: a replay", () => {
+  it.each([
+    ["short", REPLAY_YIELD_CHARS / 2, false],
+    ["long", REPLAY_YIELD_CHARS * 2, true],
+  ])("that is %s gives others a turn after it was parsed: %i, %s", async (_, chars, isSo) => {
+    const { store, key } = await sessionWith(chars);
+    const steps: string[] = [];
+    const { parse } = JSON;
+    const parsing = vi.spyOn(JSON, "parse").mockImplementation((...args) => {
+      setImmediate(() => steps.push("others"));
+      return parse(...args);
+    });
+    const order = { through: 1, mode: "full", bounds: SETTINGS.replay } as const;
+    const replay = await replayOf(store, key, order);
+    steps.push("replayed");
+    parsing.mockRestore();
+    expect(replay).toMatchObject({ ok: true });
+    expect(steps[0]).toBe(isSo ? "others" : "replayed");
+  });
+});
