@@ -5,6 +5,7 @@ import { allRoutes } from "../src/server/route/all-routes.ts";
 import { activityOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
 import { Workspaces } from "../src/server/workspaces.ts";
+import { OpenTurns } from "../src/session/actor/open-turns.ts";
 import { SessionHost } from "../src/session/host.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionService } from "../src/session/service.ts";
@@ -45,6 +46,7 @@ export class WireWorld {
       shell: NO_SHELL,
       holder: this.stores.holder,
       tenants: new TenantGate(),
+      turns: new OpenTurns(Number.POSITIVE_INFINITY),
       clock: REAL_CLOCK,
       ids: RANDOM_IDS,
       redact: (text) => text,

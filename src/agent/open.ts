@@ -17,6 +17,8 @@ export interface AgentsOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The limit of all agents together; null for none. */
   readonly memoryBytesMax: number | null;
+  /** Processes at a time; the usual limit if it is left out. */
+  readonly processesMax?: number;
   readonly watch: HostObserver;
   /** The server's own folders, which stay closed to agents in every workspace. */
   readonly own?: OwnFolders;
@@ -54,6 +56,7 @@ export async function openAgents(options: AgentsOptions): Promise<OpenedAgents> 
     },
     ...(options.credentials && { credentials: options.credentials }),
     memoryBytesMax,
+    ...(options.processesMax !== undefined && { processesMax: options.processesMax }),
     nowMs: () => performance.now(),
   });
   return { agents, keeper: agents.keeper, orphans, commandMarks: new CommandMarks(marks) };

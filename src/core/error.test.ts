@@ -60,6 +60,8 @@ const EXPECTED = `
   resume_mismatch            409 never  Session/ResumeMismatch
   session_corrupt            500 never  Session/ManifestDrift
   store_unavailable          503 later  Session/StoreUnavailable
+  disk_quota_exceeded        507 later  Session/DiskQuotaExceeded
+  disk_full                  507 later  Session/DiskFull
   invalid_manifest           400 never  Validation/ManifestShapeInvalid
   invalid_store_input        400 never  Validation/StoreInputInvalid
   invalid_store_config       400 never  Validation/ConfigSchemaViolation

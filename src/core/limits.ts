@@ -9,6 +9,12 @@ export const PROMPTS_PENDING_MAX = 5;
 /** What they may weigh together: a session's own slot has to hold them all. */
 export const PROMPTS_PENDING_BYTES_MAX = 12 * 1_024 * 1_024;
 
+/** How many times what it leaves free a tenant may hold of a limit, and a user of a tenant's. */
+export const SHARE_TIMES_MAX = 3;
+
+/** The part of a limit that is kept for tenants that hold nothing of it yet: one in so many. */
+export const SHARE_KEPT_DIVISOR_MIN = 4;
+
 /** Content blocks echoed to other clients as `user_message_chunk`; the wire's figure. */
 export const PROMPT_ECHO_BLOCKS_MAX = 256;
 

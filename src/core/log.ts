@@ -27,6 +27,7 @@ export const LOG_MESSAGES = {
   "message not told to the agent": "warn",
   "command failed": "error",
   "turn waits for credits": "info",
+  "turn stopped: memory": "warn",
   "credits not released": "error",
   "credits not settled": "error",
   "credits not reconciled": "error",

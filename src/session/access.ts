@@ -174,10 +174,14 @@ export class SessionAccess extends KnownSession {
    * Its events, for as long as the viewer sees it; a snapshot, where one is wanted, comes with the
    * end of the replay.
    */
-  subscribe(request: Omit<SubscribeRequest, "snapshot" | "sees">, wantsSnapshot: boolean) {
+  subscribe(
+    request: Omit<SubscribeRequest, "snapshot" | "sees" | "userId">,
+    wantsSnapshot: boolean,
+  ) {
     const snapshot = wantsSnapshot ? { snapshot: () => this.host.reads.snapshot(this.#live) } : {};
     const sees = (audience: Audience) => isVisibleTo(audience, this.viewer);
-    return this.host.subscribe(this.key, { ...request, ...snapshot, sees });
+    const { userId } = this.viewer;
+    return this.host.subscribe(this.key, { ...request, ...snapshot, sees, userId });
   }
 
   /** Whom it is visible to. */

@@ -42,6 +42,7 @@ import type {
 import { deleteUnfinishedForks } from "./side/fork-draft.ts";
 import { SideWork } from "./side/side-work.ts";
 import { boundCommand } from "./tenant/policy-check.ts";
+import { fullDisk } from "./tenant/tenant-disk.ts";
 import { removeTenant, withoutOutsiders } from "./tenant/tenant-removal.ts";
 import { SessionReads } from "./view/reads.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
@@ -82,7 +83,7 @@ export class SessionHost {
       isWatched,
     });
     const find = (key: SessionKey) => this.find(key);
-    this.#arrivals = new Arrivals({ world, registry: this.#registry, find });
+    this.#arrivals = new Arrivals({ world, registry: this.#registry, find, streams });
     this.#departures = new Departures({ world, registry: this.#registry, streams });
     this.side = new SideWork(world, find);
     this.#reapLater();
@@ -105,8 +106,9 @@ export class SessionHost {
   }
 
   /** Makes a session or joins the shared one; its agent is there with the answer. */
-  create(request: CreationRequest): Promise<Result<Resumed>> {
-    return this.#arrivals.create(request);
+  async create(request: CreationRequest): Promise<Result<Resumed>> {
+    const full = await fullDisk(this.#world, request.key, this.#streams);
+    return full === null ? this.#arrivals.create(request) : { ok: false, refusal: full };
   }
 
   /**
@@ -169,7 +171,7 @@ export class SessionHost {
     // The credits and streams of a session are those of the log as it is opened now.
     const bounded = await boundCommand(this.#world, live, command);
     if (!bounded.ok) return bounded;
-    const away = await live.settled();
+    const away = (await live.settled()) ?? (await fullDisk(this.#world, live.key, this.#streams));
     if (away !== null) return { ok: false, refusal: away };
     let hold = UNHELD;
     const outcome = await live.credit.admit(bounded.value, async (paid) => {

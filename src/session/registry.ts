@@ -6,40 +6,21 @@ import { type Command, SERVER, userOf } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
 import { type CreationRequest, createSession } from "./actor/open.ts";
 import { type LiveOptions, LiveSession } from "./live.ts";
+import {
+  type Entry,
+  fullWorkspace,
+  idlestOf,
+  type Leaving,
+  type Opening,
+  type SessionSpot,
+  spotOf,
+} from "./live-cap.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
 
 /** A session that was asked for, and whether it had been there before. */
 export interface Joined {
   readonly live: LiveSession;
   readonly attached: boolean;
-}
-
-type Entry = Opening | Live | Leaving;
-
-/** Being opened or made: a request for it waits. */
-interface Opening {
-  readonly state: "opening";
-  readonly key: SessionKey;
-  readonly opened: Promise<Result<LiveSession>>;
-  /** The workspace in which it takes a place already; null before that is known. */
-  workspaceCwd: string | null;
-  /** Made, and without its agent yet: not visible, and deleted if there will be no agent. */
-  unready: LiveSession | null;
-}
-
-interface Live {
-  readonly state: "live";
-  readonly live: LiveSession;
-  /** It is being evicted, and does not count any more. */
-  isEvicted: boolean;
-}
-
-/** On its way out: a request for it waits, and opens it anew if it is gone then. */
-interface Leaving {
-  readonly state: "leaving";
-  readonly key: SessionKey;
-  /** Resolves with the session if it stays after all. */
-  readonly left: PromiseWithResolvers<LiveSession | null>;
 }
 
 interface RegistryOptions extends Omit<LiveOptions, "released"> {
@@ -219,7 +200,7 @@ export class SessionRegistry {
   ): Promise<Result<LiveSession>> {
     const name = nameOf(key);
     const { promise: opened, resolve } = Promise.withResolvers<Result<LiveSession>>();
-    const opening: Opening = { state: "opening", key, opened, workspaceCwd: null, unready: null };
+    const opening: Opening = { state: "opening", key, opened, spot: null, unready: null };
     this.#entries.set(name, opening);
     const done = work(opening).finally(() => {
       if (this.#entries.get(name) === opening) this.#entries.delete(name);
@@ -239,7 +220,7 @@ export class SessionRegistry {
     if (!opened.ok) return opened;
     const live = opened.value;
     if (cap === "capped") {
-      const why = await this.#takePlace(opening, live.session.fixed.workspaceCwd);
+      const why = await this.#takePlace(opening, spotOf(live));
       if (why !== null) {
         // It goes back to the store as it was: nothing has been done with it.
         if (!(await live.release())) await live.abandon();
@@ -298,7 +279,8 @@ export class SessionRegistry {
 
   async #made(opening: Opening, request: CreationRequest): Promise<Result<LiveSession>> {
     const { key, creation } = request;
-    const why = await this.#takePlace(opening, creation.workspaceCwd);
+    const { workspaceCwd } = creation;
+    const why = await this.#takePlace(opening, { workspaceCwd, userId: userOf(request.actor) });
     if (why !== null) return { ok: false, refusal: why };
     const made = await createSession(this.#world, request);
     if (made.ok) {
@@ -324,46 +306,25 @@ export class SessionRegistry {
 
   /**
    * Takes a place in a workspace; answers why there is none. At the cap the session that has been
-   * idle and unwatched for longest is evicted. Sessions on their way in count, too.
+   * idle and unwatched for longest is evicted, at a user's share one of theirs. Sessions on their
+   * way in count, too.
    */
-  async #takePlace(opening: Opening, workspaceCwd: string): Promise<Refusal | null> {
+  async #takePlace(opening: Opening, spot: SessionSpot): Promise<Refusal | null> {
     const limit = this.#world.settings.sessionsLiveMax ?? Number.POSITIVE_INFINITY;
-    const { tenantId } = opening.key;
-    opening.workspaceCwd = workspaceCwd;
-    for (let tries = 0; tries < EVICTIONS_TRIED_MAX; tries += 1) {
-      const { arriving, staying } = this.#countedIn(tenantId, workspaceCwd);
-      if (staying.length + arriving <= limit) return null;
-      const idlest = this.#idlest(staying);
+    opening.spot = spot;
+    let full = fullWorkspace(this.#entries.values(), opening.key.tenantId, spot, limit);
+    for (let tries = 0; full !== null && tries < EVICTIONS_TRIED_MAX; tries += 1) {
+      const idlest = idlestOf(full.staying, this.#isWatched);
       if (idlest === null) break;
       idlest.isEvicted = true;
       await this.evict(idlest.live, "evicted").finally(() => {
         idlest.isEvicted = false;
       });
+      full = fullWorkspace(this.#entries.values(), opening.key.tenantId, spot, limit);
     }
-    opening.workspaceCwd = null;
-    return refusal("session_limit_exceeded", { limit, scope: "workspace" });
-  }
-
-  #countedIn(tenantId: TenantId, workspaceCwd: string) {
-    const staying: Live[] = [];
-    let arriving = 0;
-    for (const entry of this.#entries.values()) {
-      if (entry.state === "opening") {
-        const isHere = entry.key.tenantId === tenantId && entry.workspaceCwd === workspaceCwd;
-        if (isHere) arriving += 1;
-      } else if (entry.state === "live" && !entry.isEvicted) {
-        const { key, session } = entry.live;
-        const isHere = key.tenantId === tenantId && session.fixed.workspaceCwd === workspaceCwd;
-        if (isHere) staying.push(entry);
-      }
-    }
-    return { arriving, staying };
-  }
-
-  #idlest(some: readonly Live[]): Live | null {
-    const idle = some.filter(({ live }) => !live.isBusy && !this.#isWatched(live));
-    const [first] = idle.sort((a, b) => a.live.attendance.activeMs - b.live.attendance.activeMs);
-    return first ?? null;
+    if (full === null) return null;
+    opening.spot = null;
+    return refusal("session_limit_exceeded", { limit: full.limit, scope: full.scope });
   }
 }
 

@@ -11,6 +11,7 @@ import { selected } from "../core/policy/ask.ts";
 import { DONE } from "../core/result.ts";
 import { SecretGuard, thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
+import { OpenTurns } from "./actor/open-turns.ts";
 import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
@@ -53,6 +54,7 @@ const registry = new SessionRegistry(
     shell: NO_SHELL,
     holder: thisHolder(randomUUID()),
     tenants: new TenantGate(),
+    turns: new OpenTurns(Number.POSITIVE_INFINITY),
     clock: REAL_CLOCK,
     ids: RANDOM_IDS,
     redact: (text) => text,

@@ -18,6 +18,7 @@ import type { Loader } from "../loader/loader.ts";
 import { SecretGuard, type SessionStore, type StoreSteps, thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
 import type { Tools } from "../tool/tool.ts";
+import { OpenTurns } from "./actor/open-turns.ts";
 import type { Written } from "./actor/written.ts";
 import type { LiveSession } from "./live.ts";
 import type { Meter } from "./meter/meter.ts";
@@ -89,6 +90,7 @@ export class Stage {
       shell: new LocalShell({ PATH: process.env.PATH ?? "" }, commandMarks),
       holder: thisHolder(randomUUID()),
       tenants: new TenantGate(),
+      turns: new OpenTurns(options.settings?.turnMemory?.allBytesMax ?? Number.POSITIVE_INFINITY),
       clock: { ...REAL_CLOCK, nowMs: () => Date.now() + stage.aheadMs },
       ids: RANDOM_IDS,
       redact: (text) => guard.redact(text),

@@ -22,6 +22,7 @@ import {
   SESSION_REAP_MS,
   SESSIONS_LIVE_MAX,
   SHUTDOWN_DRAIN_MS,
+  TURN_BYTES_MAX,
 } from "../core/limits.ts";
 import type { Log } from "../core/log.ts";
 import type { MediationPolicy } from "../core/policy/ask.ts";
@@ -31,9 +32,11 @@ import type { Loader } from "../loader/loader.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Holder, SecretGuard, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";
+import type { OpenTurns } from "./actor/open-turns.ts";
 import type { ExportWriter } from "./export/export.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { ShellRunner } from "./side/shell-command.ts";
+import type { TenantDisk } from "./tenant/tenant-disk.ts";
 import type { TenantGate } from "./tenant/tenant-gate.ts";
 import type { TenantPolicies } from "./tenant/tenant-policies.ts";
 
@@ -43,6 +46,10 @@ export interface SessionWorld {
   /** Who is at work for which tenant, and which of them is being deleted. */
   readonly tenants: TenantGate;
   readonly agents: Agents;
+  /** The shares of the disk; without it there are none. */
+  readonly disk?: TenantDisk;
+  /** The memory of all open turns together. */
+  readonly turns: OpenTurns;
   /** Reads skill and persona files. */
   readonly loader: Loader;
   /** What skills can run without a model. */
@@ -115,6 +122,13 @@ export interface SessionSettings {
   /** Raw events that are kept of a session for exact reconnects. */
   readonly eventsKeptMax: number;
   readonly replay: ReplayBounds;
+  readonly turnMemory: TurnMemoryBounds;
+}
+
+/** How much memory open turns may take: all together, and each of them in bytes of its events. */
+export interface TurnMemoryBounds {
+  readonly allBytesMax: number;
+  readonly eachBytesMax: number;
 }
 
 /** How much a client is shown at most that loads a session. */
@@ -145,6 +159,7 @@ export const DEFAULT_SESSION_SETTINGS: SessionSettings = {
     journalEventsMax: REPLAY_JOURNAL_ENTRIES_MAX,
     journalBytesMax: REPLAY_JOURNAL_BYTES_MAX,
   },
+  turnMemory: { allBytesMax: Number.POSITIVE_INFINITY, eachBytesMax: TURN_BYTES_MAX },
 };
 
 export const RANDOM_IDS: SessionWorld["ids"] = {

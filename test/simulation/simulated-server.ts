@@ -1,6 +1,7 @@
 import { RECOVERIES_AT_ONCE_MAX } from "../../src/core/limits.ts";
 import type { Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
+import { OpenTurns } from "../../src/session/actor/open-turns.ts";
 import type { Outcome } from "../../src/session/actor/written.ts";
 import { SessionStreams } from "../../src/session/bus/streams.ts";
 import { writeExport } from "../../src/session/export/export.ts";
@@ -79,6 +80,7 @@ export class SimulatedServer {
       exports: { pieces: writeExport, end: async () => {} },
       holder: holderOf(number),
       tenants: new TenantGate(),
+      turns: new OpenTurns(Number.POSITIVE_INFINITY),
       clock: scene.schedule.clock(number),
       ids: scene.ids,
       redact: scene.words.redact,

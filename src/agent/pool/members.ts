@@ -1,4 +1,4 @@
-import type { TenantId } from "../../core/id.ts";
+import type { TenantId, UserId } from "../../core/id.ts";
 import { AGENT_LOGS_KEPT_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { AgentHost } from "../bridge/host.ts";
@@ -20,6 +20,8 @@ export interface PoolKey {
   /** The key as text, without the content of the profile, which may change. */
   readonly name: string;
   readonly tenantId: TenantId;
+  /** The user it was asked for, who is no part of the name; null is the operator. */
+  readonly userId: UserId | null;
   readonly profile: AgentProfile;
   readonly workspace: string;
   /** Users with other keys or homes have another name of the key. */

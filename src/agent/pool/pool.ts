@@ -3,7 +3,6 @@ import { sentenceOf } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import {
   AGENT_MEMORY_LOOK_MS,
-  AGENT_PROCESS_ASSUMED_BYTES,
   AGENT_PROCESSES_MAX,
   AGENT_STEADY_MS_MIN,
 } from "../../core/limits.ts";
@@ -14,6 +13,7 @@ import { describeGone } from "../bridge/request.ts";
 import { type Credentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import { Traces, type WireTap } from "../keeper.ts";
 import { type AgentProfile, askingProfile } from "../profile/profile.ts";
+import { type FullPool, fullPool, helps } from "./capacity.ts";
 import { PoolKeeper, type PoolKey, PoolMember, type StartingProcess } from "./members.ts";
 import { Breakers, ConnectAttempt, type StartAdvice } from "./retry.ts";
 
@@ -25,6 +25,7 @@ export interface PoolOptions {
   readonly credentials?: Pick<Credentials, "of" | "forget">;
   /** The limit of all agents together; null for none. */
   readonly memoryBytesMax: number | null;
+  readonly processesMax?: number;
   nowMs(): number;
 }
 
@@ -134,7 +135,7 @@ export class AgentPool implements Agents {
    * shared by users with other keys or homes.
    */
   async #keyOf(parts: KeyParts): Promise<Result<PoolKey>> {
-    const { tenantId, profile: profileName, workspace, asks } = parts;
+    const { tenantId, userId, profile: profileName, workspace, asks } = parts;
     const plain = this.#options.profiles.get(profileName);
     const known = [...this.#options.profiles.keys()].join(", ");
     if (plain === undefined) return fail("agent_unknown", { profile: profileName, known });
@@ -146,7 +147,7 @@ export class AgentPool implements Agents {
     const suffix = profile === plain ? [] : ["asks"];
     const digest = credentials.digest === "" ? [] : [credentials.digest];
     const name = JSON.stringify([tenantId, profile.name, workspace, ...suffix, ...digest]);
-    return ok({ name, tenantId, profile, workspace, credentials });
+    return ok({ name, tenantId, userId, profile, workspace, credentials });
   }
 
   /** The same object each time, because members compare profiles by identity. */
@@ -306,36 +307,28 @@ export class AgentPool implements Agents {
   async #makeCapacity(starting: StartingProcess): Promise<Result<void>> {
     for (;;) {
       if (this.#options.memoryBytesMax !== null) await this.#measureNew();
-      const full = this.#fullReason();
+      const full = this.#full(starting.key);
       // Without an await in between, so that concurrent starts do not take the same capacity.
       starting.hasCapacity = full === null;
       if (full === null) return DONE;
-      const unused = [...this.#members].find((member) => member.isUnused);
-      const unwanted = [...this.#starting].find((one) => one !== starting && isUnwanted(one));
+      const { scope, reason } = full;
+      const isOfUse = (one: { readonly key: PoolKey }) => helps(scope, starting.key, one);
+      const unused = [...this.#members].find((member) => member.isUnused && isOfUse(member));
+      const unwanted = [...this.#starting].find((one) => {
+        return one !== starting && isUnwanted(one) && isOfUse(one);
+      });
       if (unused !== undefined) await this.#end(unused);
       else if (unwanted !== undefined) await stopped(unwanted);
-      else if (this.#ending.size > 0) await Promise.race(this.#ending);
-      else return fail("agent_capacity", { reason: full });
+      else if (scope === "server" && this.#ending.size > 0) await Promise.race(this.#ending);
+      else return fail("agent_capacity", { reason, scope });
     }
   }
 
-  /** Why there is no capacity for one more; null if there is. */
-  #fullReason(): string | null {
-    const members = [...this.#members];
-    const startingCount = [...this.#starting].filter(({ hasCapacity }) => hasCapacity).length;
-    if (members.length + startingCount + this.#ending.size >= AGENT_PROCESSES_MAX) {
-      return `${AGENT_PROCESSES_MAX} are running already`;
-    }
-    const { memoryBytesMax } = this.#options;
-    // One process may always start.
-    if (memoryBytesMax === null || members.length + startingCount === 0) return null;
-    const measured = members.filter(({ bytes }) => bytes > 0);
-    const bytes = measured.reduce((sum, member) => sum + member.bytes, 0);
-    // Starting processes, and the next one, count as the average of the measured ones.
-    const each = measured.length === 0 ? AGENT_PROCESS_ASSUMED_BYTES : bytes / measured.length;
-    const unmeasured = members.length - measured.length + startingCount + 1;
-    const isFull = bytes + each * unmeasured > memoryBytesMax;
-    return isFull ? `they would take more than ${memoryBytesMax} bytes of memory` : null;
+  #full(key: PoolKey): FullPool | null {
+    const { memoryBytesMax, processesMax = AGENT_PROCESSES_MAX } = this.#options;
+    const use = { members: this.#members, starting: this.#starting };
+    const endingCount = this.#ending.size;
+    return fullPool(key, { processesMax, memoryBytesMax }, { ...use, endingCount });
   }
 
   /** Only new ones: the others are measured at intervals, because each measurement costs. */

@@ -7,7 +7,7 @@ import { inheritedEnvironment } from "../../agent/process/environment.ts";
 import { adHocProfile } from "../../agent/profile/command-line.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
-import { AGENT_MEMORY_PERCENT_MAX } from "../../core/limits.ts";
+import { AGENT_MEMORY_PERCENT_MAX, AGENT_PROCESSES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { LocalShell } from "../../session/side/local-shell.ts";
 import type { ShellRunner } from "../../session/side/shell-command.ts";
@@ -110,6 +110,7 @@ export async function openAgentsAndShell(
     profiles,
     env: process.env,
     memoryBytesMax: agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes()),
+    processesMax: options["max-agents"] ?? AGENT_PROCESSES_MAX,
     own,
     users,
     credentials,

@@ -13,6 +13,7 @@ import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 import { Workspaces } from "../../server/workspaces.ts";
+import { OpenTurns } from "../../session/actor/open-turns.ts";
 import { ServerHealth } from "../../session/health/health.ts";
 import { SessionHost } from "../../session/host.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
@@ -31,6 +32,7 @@ import {
 import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
+import { openDisk } from "./disk.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
 import { openMeter, startCreditSweep } from "./meter.ts";
@@ -103,7 +105,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
     borders: guard,
-    settings: sessionSettings(options, defaultAgent, profiles),
+    ...sharedLimits(parts),
     ...(authenticator.needsToken && { policies: openPolicies(parts, settings) }),
     ...log,
   };
@@ -134,6 +136,14 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   void recover(host, log);
   void health.begin();
   return ok({ url: address.value.url, defaultAgent, note, stop });
+}
+
+/** The settings of sessions, and what all of them share of the machine. */
+function sharedLimits({ options, defaultAgent, profiles, folder }: ServerParts) {
+  const settings = sessionSettings(options, defaultAgent, profiles);
+  const disk = openDisk(options, folder);
+  const turns = new OpenTurns(settings.turnMemory.allBytesMax);
+  return { settings, turns, ...(disk && { disk }) };
 }
 
 /** All that has to end with the server. */

@@ -2,7 +2,13 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { isObject } from "../../core/json.ts";
-import { AGENT_MEMORY_MB_MAX, OPTION_MS_MAX } from "../../core/limits.ts";
+import {
+  AGENT_MEMORY_MB_MAX,
+  AGENT_PROCESSES_CHOSEN_MAX,
+  DISK_MB_MAX,
+  OPTION_MS_MAX,
+  TURN_MEMORY_MB_MAX,
+} from "../../core/limits.ts";
 import { MEDIATION_POLICIES } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { homeOf, isMissingFile, messageOf } from "../home.ts";
@@ -75,6 +81,10 @@ export const OPTIONS = {
   }),
   "max-sessions": count("Live sessions per workspace; 0 is no limit (20)"),
   "max-pending-prompts-per-session": count("Pending prompts per session; 0 is no limit (5)", 1_000),
+  "turn-memory-max-mb": whole(1, TURN_MEMORY_MB_MAX, {
+    help: "Memory of all open turns together (a sixth of the heap of Node)",
+    placeholder: "MIB",
+  }),
   "prompt-deadline-ms": ms("Time limit of a prompt (none)", ["QWEN_SERVE_PROMPT_DEADLINE_MS"]),
   "session-idle-timeout-ms": ms(
     "Evict a session that is unused for this long; 0 is never (1800000)",
@@ -130,6 +140,9 @@ export const OPTIONS = {
   preheat: toggle({ help: "Start the agent before the first session needs it" }),
   "initialize-timeout-ms": positiveMs("Time limit for an agent's answer to a call (10000)"),
   "channel-idle-timeout-ms": ms("How long an unused agent process stays (300000)"),
+  "max-agents": whole(1, AGENT_PROCESSES_CHOSEN_MAX, {
+    help: "Agent processes at a time, which tenants and users share (64)",
+  }),
   "agent-memory-max-mb": whole(0, AGENT_MEMORY_MB_MAX, {
     help: "Memory of all agents together; 0 is no limit (half of the machine's)",
     placeholder: "MIB",
@@ -162,6 +175,14 @@ export const OPTIONS = {
     placeholder: "NAME=VALUE",
   }),
   data: text({ help: "Data directory (~/.fermata)", placeholder: "DIR" }),
+  "tenant-disk-max-mb": whole(0, DISK_MB_MAX, {
+    help: "Disk that the sessions of one tenant may take; 0 is no limit (none)",
+    placeholder: "MIB",
+  }),
+  "disk-reserve-mb": whole(0, DISK_MB_MAX, {
+    help: "Disk that is kept free, so that turns at work can end (64)",
+    placeholder: "MIB",
+  }),
   durability: choice(["full", "relaxed"], "full", {
     help: "`relaxed` is faster, but may lose the last changes in a power cut (full)",
   }),

@@ -1,11 +1,21 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
+import { getHeapStatistics } from "node:v8";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import { OwnFolders } from "../../agent/workspace/location.ts";
+import {
+  TURN_BYTES_MAX,
+  TURN_MEMORY_DIVISOR_MIN,
+  TURN_MEMORY_HEAP_DIVISOR_MIN,
+} from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
 import { canonical } from "../../server/workspaces.ts";
-import { DEFAULT_SESSION_SETTINGS, type SessionSettings } from "../../session/world.ts";
+import {
+  DEFAULT_SESSION_SETTINGS,
+  type SessionSettings,
+  type TurnMemoryBounds,
+} from "../../session/world.ts";
 import { homeOf, messageOf } from "../home.ts";
 import type { ServeOptions } from "./options.ts";
 
@@ -125,7 +135,18 @@ export function sessionSettings(
       journalEventsMax: options["max-journal-events"] ?? replay.journalEventsMax,
       journalBytesMax: options["max-journal-bytes"] ?? replay.journalBytesMax,
     },
+    turnMemory: turnMemoryOf(options["turn-memory-max-mb"], getHeapStatistics().heap_size_limit),
   };
+}
+
+const MEBIBYTE = 1_024 * 1_024;
+
+/** The memory of open turns: the option, else a part of the heap. */
+export function turnMemoryOf(optionMb: number | null, heapBytes: number): TurnMemoryBounds {
+  const part = Math.floor(heapBytes / TURN_MEMORY_HEAP_DIVISOR_MIN);
+  const allBytesMax = optionMb === null ? part : optionMb * MEBIBYTE;
+  const eachBytesMax = Math.min(TURN_BYTES_MAX, Math.floor(allBytesMax / TURN_MEMORY_DIVISOR_MIN));
+  return { allBytesMax, eachBytesMax };
 }
 
 function rateLimitOf(options: ServeOptions) {

@@ -137,6 +137,12 @@ export const AGENT_STEADY_MS_MIN = 5_000;
 /** Agent processes of one server, however small; 0.1 to 0.5 GiB each is what they take. */
 export const AGENT_PROCESSES_MAX = 64;
 
+/** Of these, what is kept for the operator, once there are users. */
+export const AGENT_PROCESSES_RESERVED_MAX = 2;
+
+/** The most that may be chosen. */
+export const AGENT_PROCESSES_CHOSEN_MAX = 10_000;
+
 /** What a process is taken to need while none has been weighed; most need less. */
 export const AGENT_PROCESS_ASSUMED_BYTES = 256 * 1_024 * 1_024;
 

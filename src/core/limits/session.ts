@@ -8,12 +8,43 @@ export const ACTOR_BYTES_WAITING_MAX = 8 * 1_024 * 1_024;
 /** What one turn may say, events and all; beyond it the server stops the turn. */
 export const TURN_BYTES_MAX = 32 * 1_024 * 1_024;
 
+/**
+ * What all open turns may take, as a part of the heap of the process, and what one of them may take
+ * of that: a turn that is folded takes several times its size, and the rest has to fit as well.
+ */
+export const TURN_MEMORY_HEAP_DIVISOR_MIN = 6;
+export const TURN_MEMORY_DIVISOR_MIN = 4;
+
+/** The most that may be chosen for all open turns, in mebibytes. */
+export const TURN_MEMORY_MB_MAX = 1_024 * 1_024;
+
+/** What an event takes in memory beside its text: many small ones take more than a few large. */
+export const TURN_EVENT_BYTES = 512;
+
+/** Turns above this are folded and written one at a time. */
+export const TURN_LARGE_BYTES = 1_024 * 1_024;
+export const TURNS_SETTLED_AT_ONCE_MAX = 1;
+
 /** Events outside of turns that may come together before they get a snapshot of their own. */
 export const HISTORY_OPEN_EVENTS_MAX = 512;
 export const HISTORY_OPEN_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Raw events that are kept for exact reconnects: the wire's ring has as many. */
 export const EVENTS_KEPT_MAX = 8_000;
+
+/** What is kept free of the disk unless the operator says otherwise, and the most of it. */
+export const DISK_RESERVE_BYTES = 64 * 1_024 * 1_024;
+export const DISK_MB_MAX = 1_024 * 1_024 * 1_024;
+
+/** Below so many times of that, those who use most of the disk are refused first. */
+export const DISK_SCARCE_TIMES_MAX = 16;
+
+/** Percent of its quota at which a tenant is warned. */
+export const DISK_WARNING_PERCENT_MIN = 80;
+
+/** How long figures of the disk are good, and of how many tenants they are held. */
+export const DISK_LOOK_MS = 1_000;
+export const DISK_FIGURES_HELD_MAX = 1_000;
 
 /** How long to wait before a session is opened again whose store has failed. */
 export const STORE_REOPEN_MS_MIN = 50;

@@ -246,7 +246,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   }),
   visibility: ({ odd }) => ({ visibility: odd ? "private" : "tenant", sharedWith: [] }),
 
-  attach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2"), present: [] }),
+  attach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2"), idle: [] }),
   detach: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),
   client_expiry: ({ odd }) => ({ clientId: clientId(odd ? "c1" : "c2") }),
   shell_started: ({ step, pick }) => ({

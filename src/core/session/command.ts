@@ -100,7 +100,8 @@ export interface CommandData {
   visibility: Sharing;
 
   // Clients and their shell
-  attach: { clientId: ClientId; present: readonly ClientId[] };
+  /** At the limit of clients, the first of the idle ones makes room. */
+  attach: { clientId: ClientId; idle: readonly ClientId[] };
   detach: { clientId: ClientId };
   client_expiry: { clientId: ClientId };
   shell_started: { shellId: ShellId; command: string; cwd: string; idempotency: Idempotency };

@@ -158,8 +158,7 @@ export class Life {
   }
 
   attached(...ids: readonly string[]): this {
-    for (const id of ids)
-      this.give("attach", { clientId: clientId(id), present: [] }, client(null));
+    for (const id of ids) this.give("attach", { clientId: clientId(id), idle: [] }, client(null));
     return this;
   }
 

@@ -1,4 +1,5 @@
 import { type Refusal, refusal } from "../../core/error.ts";
+import type { TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { type Command, SERVER } from "../../core/session/command.ts";
@@ -12,8 +13,16 @@ import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { type OpenHistory, weightOf } from "./history.ts";
+import type { HeldCommand, HeldCommands, TurnMemory } from "./open-turns.ts";
 import { CommitPipeline } from "./pipeline.ts";
-import { isSameRecord, type Outcome, recordOf, type Written, writeEvents } from "./written.ts";
+import {
+  isPersisted,
+  isSameRecord,
+  type Outcome,
+  recordOf,
+  type Written,
+  writeEvents,
+} from "./written.ts";
 
 /** What is known of a session when it is opened. */
 export interface OpenSession {
@@ -45,6 +54,9 @@ export class SessionActor implements SessionSeat {
   readonly #failed: (why: Refusal) => void;
   readonly #pipeline: CommitPipeline;
   readonly #history: OpenHistory;
+  readonly #memory: TurnMemory;
+  /** Commands that came while the end of a large turn waits for others; null while none does. */
+  #held: HeldCommands | null = null;
   readonly #refused: RefusedTransitions;
   #participants: readonly Participant[] = [];
   #session: Session;
@@ -66,6 +78,7 @@ export class SessionActor implements SessionSeat {
     this.#durableEventId = opened.lastEventId;
     this.#record = opened.record;
     this.#history = opened.history;
+    this.#memory = world.turns.join(opened, () => this.#shed());
     this.#refused = new RefusedTransitions(opened.key, world.log);
     this.#pipeline = new CommitPipeline(world.store, opened, {
       durable: (written, session) => this.#becameDurable(written, session),
@@ -129,23 +142,36 @@ export class SessionActor implements SessionSeat {
   /** Ends all participants; what is not durable by now is lost. */
   async end(why: Refusal | null = null): Promise<void> {
     this.#isOver = true;
+    this.#memory.leave();
     await Promise.all(this.#participants.map((participant) => participant.end?.(why)));
   }
 
-  #take(command: Command, resolve: (outcome: Outcome) => void) {
+  /** `settled` gives back the permit for the end of a large turn, which this command is. */
+  #take(command: Command, resolve: (outcome: Outcome) => void, settled?: () => void) {
+    if (this.#held !== null) {
+      this.#held.commands.push({ command, resolve });
+      return;
+    }
     if (this.#isOver) {
+      settled?.();
       const gone = refusal("store_unavailable", { reason: "the session is being opened again" });
       const lastEventId = this.#durableEventId;
       resolve({ refusal: gone, answer: null, isNews: false, events: [], lastEventId });
       return;
     }
     const before = this.#session;
-    const { decision, written } = this.#decided(command);
-    const snapshot = this.#snapshotFor(command, decision, written);
-    if (snapshot === "too large") {
-      this.#refuseCommit(resolve);
+    const { decision, written, isRedacted } = this.#decided(command);
+    if (settled === undefined && this.#history.isLarge && isPersisted(written)) {
+      this.#hold({ command, resolve });
       return;
     }
+    if (isRedacted) this.#tellRedacted(command.type);
+    const snapshot = this.#snapshotFor(command, decision, written);
+    if (snapshot === "too large") {
+      this.#refuseCommit(resolve, settled);
+      return;
+    }
+    if (snapshot === null) settled?.();
     this.#session = decision.session ?? this.#session;
     this.#lastEventId += written.length;
     this.#world.trace?.("decided", this.#traceOf(command, decision));
@@ -166,6 +192,7 @@ export class SessionActor implements SessionSeat {
       snapshot,
       session: this.#session,
       settled: (failure) => {
+        settled?.();
         const events = failure === null ? decision.events : [];
         const isNews = events.length > 0;
         const lastEventId = this.#durableEventId;
@@ -188,15 +215,36 @@ export class SessionActor implements SessionSeat {
    * The decision, with its events as they will be stored and sent. If a secret is found in one,
    * the command is cleaned and decided once more, so that the state is clean too (P11).
    */
-  #decided(command: Command): { decision: Decision; written: readonly Written[] } {
+  #decided(command: Command): Decided {
     const decision = decide(this.#session, command);
     const written = writeEvents(decision.events, this.#lastEventId + 1);
     const { redact } = this.#world;
-    if (written.every(({ text }) => redact(text) === text)) return { decision, written };
+    if (written.every(({ text }) => redact(text) === text)) {
+      return { decision, written, isRedacted: false };
+    }
     const clean: Command = JSON.parse(redact(JSON.stringify(command)));
     const again = decide(this.#session, clean);
-    this.#tellRedacted(clean.type);
-    return { decision: again, written: writeEvents(again.events, this.#lastEventId + 1) };
+    const rewritten = writeEvents(again.events, this.#lastEventId + 1);
+    return { decision: again, written: rewritten, isRedacted: true };
+  }
+
+  /**
+   * The end of a large turn takes several times its memory, so it waits for that of another. What
+   * comes meanwhile is decided after it.
+   */
+  #hold(first: HeldCommand) {
+    const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>();
+    const held = { commands: [first], goesOn };
+    this.#held = held;
+    this.#memory.isSettling = true;
+    void this.#world.turns.settling.acquire().then((release) => {
+      this.#held = null;
+      this.#memory.isSettling = false;
+      const [, ...others] = held.commands;
+      this.#take(first.command, first.resolve, release);
+      for (const { command, resolve } of others) this.#take(command, resolve);
+      goOn();
+    });
   }
 
   #tellRedacted(where: string) {
@@ -212,10 +260,7 @@ export class SessionActor implements SessionSeat {
     written: readonly Written[],
   ): Snapshot | "too large" | null {
     if (session === null) return null;
-    const isPersisted = written.some(
-      ({ event }) => event.type === "session_lifecycle" && event.data.event === "SessionPersisted",
-    );
-    if (!isPersisted) return null;
+    if (!isPersisted(written)) return null;
     const order = { session, last: written, prompt: this.#session.running, atMs };
     const isWhole = type !== "commit_refused";
     const snapshot = this.#history.snapshotWith({ ...order, isWhole });
@@ -232,22 +277,35 @@ export class SessionActor implements SessionSeat {
   }
 
   /** What cannot be remembered has not happened: the turn fails instead, and says why. */
-  #refuseCommit(resolve: (outcome: Outcome) => void) {
+  #refuseCommit(resolve: (outcome: Outcome) => void, settled?: () => void) {
     const { turnId } = this.#session.connection.turn;
-    if (turnId === null) return;
-    this.#take({ ...this.#server(), type: "commit_refused", turnId }, resolve);
+    if (turnId === null) return settled?.();
+    this.#take({ ...this.#server(), type: "commit_refused", turnId }, resolve, settled);
   }
 
   #watchSize(atMs: number) {
     const { turnId } = this.#session.connection.turn;
-    if (turnId !== null) {
-      const isHeard = this.#session.running?.stopCause === null;
-      if (!this.#history.isTooLarge || !isHeard) return;
-      const limit = "turn_too_large";
-      void this.submit({ ...this.#server(), type: "limit_passed", turnId, limit });
-    } else if (this.#history.isLong) {
-      this.#checkpoint(atMs);
-    }
+    const isHeard = this.#session.running?.stopCause === null;
+    if (turnId === null && this.#history.isLong) this.#checkpoint(atMs);
+    if (turnId !== null && isHeard && this.#history.isTooLarge) this.#stopTurn(turnId);
+    // The largest turn of all is stopped here, which may be this one.
+    this.#memory.hold(this.#history.heldBytes, turnId !== null && isHeard);
+  }
+
+  #stopTurn(turnId: TurnId) {
+    const limit = "turn_too_large";
+    void this.submit({ ...this.#server(), type: "limit_passed", turnId, limit });
+  }
+
+  /** All open turns take too much memory, and this one the most of its tenant: it fails. */
+  #shed() {
+    const { turnId } = this.#session.connection.turn;
+    if (turnId === null) return;
+    const { sessionId } = this.key;
+    this.#world.log("turn stopped: memory", { sessionId, bytes: this.#history.heldBytes });
+    this.#history.shed();
+    this.#memory.hold(this.#history.heldBytes, false);
+    this.#stopTurn(turnId);
   }
 
   /** Outside of turns the log gets a snapshot too, so that opening reads a bounded tail. */
@@ -300,7 +358,7 @@ export class SessionActor implements SessionSeat {
   }
 
   backpressure(): Promise<void> | undefined {
-    return this.#pipeline.room();
+    return this.#held?.goesOn ?? this.#pipeline.room();
   }
 
   /** A snapshot outside of any turn; answers why there is none. */
@@ -326,4 +384,11 @@ export class SessionActor implements SessionSeat {
   #server() {
     return stampedBy(this.#world.clock, SERVER);
   }
+}
+
+interface Decided {
+  readonly decision: Decision;
+  readonly written: readonly Written[];
+  /** A secret was found in it, and is gone. */
+  readonly isRedacted: boolean;
 }

@@ -3,7 +3,8 @@ import {
   EVENTS_KEPT_STRETCH_BYTES,
   HISTORY_OPEN_BYTES_MAX,
   HISTORY_OPEN_EVENTS_MAX,
-  TURN_BYTES_MAX,
+  TURN_EVENT_BYTES,
+  TURN_LARGE_BYTES,
 } from "../../core/limits.ts";
 import { compact, compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
@@ -24,11 +25,14 @@ import type { Written } from "./written.ts";
 export class OpenHistory {
   readonly #redact: (text: string) => string;
   readonly #kept: WindowBounds;
+  readonly #turnBytesMax: number;
   #manifest: Manifest;
   #revision: number;
   #snapshotEventId: number;
   #events: LogEvent[] = [];
   #bytes = 0;
+  /** What the events take in memory. */
+  #heldBytes = 0;
   /** What had been said before the turn at work began. */
   #bytesBefore = 0;
   #hasRedacted = false;
@@ -52,6 +56,7 @@ export class OpenHistory {
     this.#snapshotEventId = at.snapshotEventId;
     this.#redact = redact;
     this.#kept = { eventsMax: settings.eventsKeptMax, bytesMax: EVENTS_KEPT_BYTES_MAX };
+    this.#turnBytesMax = settings.turnMemory.eachBytesMax;
     this.#tally = at.tally;
     this.#window = at.window ?? EMPTY_WINDOW;
   }
@@ -65,13 +70,34 @@ export class OpenHistory {
     for (const { event, text } of written) {
       if (isTurnStart(event)) this.#bytesBefore = this.#bytes;
       this.#events.push(event);
-      this.#bytes += Buffer.byteLength(text);
+      const bytes = Buffer.byteLength(text);
+      this.#bytes += bytes;
+      this.#heldBytes += bytes + TURN_EVENT_BYTES;
     }
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Folding it takes several times its memory. */
+  get isLarge(): boolean {
+    return this.#heldBytes > TURN_LARGE_BYTES;
+  }
+
+  /**
+   * Gives back the memory of the turn at work, which fails: its log has it, and the snapshot tells
+   * only what comes after this.
+   */
+  shed() {
+    this.#tally = this.tally;
+    this.#events = [];
+    this.#heldBytes = 0;
   }
 
   /** A turn that says more than this is told to stop. */
   get isTooLarge(): boolean {
-    return this.#bytes - this.#bytesBefore > TURN_BYTES_MAX;
+    return this.#bytes - this.#bytesBefore > this.#turnBytesMax;
   }
 
   /** Between turns: what has come together is worth a snapshot of its own. */
@@ -132,6 +158,7 @@ export class OpenHistory {
     const closed = { lastId: this.#snapshotEventId, bytes: this.#bytes };
     this.#window = windowWith(this.#window, closed, this.#kept);
     this.#events = [];
+    this.#heldBytes = 0;
     this.#bytes = 0;
     this.#bytesBefore = 0;
     this.#hasRedacted = false;

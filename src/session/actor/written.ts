@@ -72,3 +72,10 @@ export function isSameRecord(a: SessionRecord, b: SessionRecord): boolean {
     isSameAudience(a.audience, b.audience)
   );
 }
+
+/** Whether these end with a snapshot. */
+export function isPersisted(written: readonly Written[]): boolean {
+  return written.some(
+    ({ event }) => event.type === "session_lifecycle" && event.data.event === "SessionPersisted",
+  );
+}

@@ -15,7 +15,7 @@ const BY_ADA: Actor = { kind: "client", clientId: clientId("desk"), userId: ADA,
 async function steered(by: Actor, leaves: boolean) {
   const stage = await Stage.open();
   const life = new Life().running();
-  life.give("attach", { clientId: clientId("desk"), present: [] }, BY_ADA);
+  life.give("attach", { clientId: clientId("desk"), idle: [] }, BY_ADA);
   const word = { messageId: "m", prompt: newPrompt("p-m"), agentCanSteer: true };
   const written = writeEvents(life.give("steer", word, by).events, 1);
   if (leaves) life.give("detach", { clientId: clientId("desk") }, BY_ADA);

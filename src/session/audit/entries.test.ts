@@ -291,7 +291,7 @@ describe("P11: what was said and done", () => {
     const skipped = Array.from({ length: 1_000 }, () => ({ name: long, reason: long }));
     life.give("resume", { skipped });
     life.give("change_agent", { to: long });
-    life.give("attach", { clientId: clientId("c"), present: [] }, client(null));
+    life.give("attach", { clientId: clientId("c"), idle: [] }, client(null));
     const longest = Math.max(...life.entries.map(({ text }) => text.length));
     expect(longest).toBeGreaterThan(10_000);
     expect(longest).toBeLessThanOrEqual(AUDIT_TEXT_CHARS_MAX);

@@ -57,7 +57,7 @@ describe("a flood of refusals", () => {
     const life = new AuditedLife().ready();
     const ids = ["c1", "c2", "c3"];
     const clients = ids.map((id) => user("eve", id));
-    for (const id of ids) life.give("attach", { clientId: clientId(id), present: [] }, EVE);
+    for (const id of ids) life.give("attach", { clientId: clientId(id), idle: [] }, EVE);
     for (let n = 0; n < FLOOD; n += 1) {
       life.give("change_cwd", { to: "/elsewhere" }, clients[n % 3] ?? EVE);
     }

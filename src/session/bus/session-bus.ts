@@ -1,7 +1,8 @@
-import type { ClientId } from "../../core/id.ts";
+import type { ClientId, UserId } from "../../core/id.ts";
 import { SUBSCRIBERS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Audience } from "../../core/session/visibility.ts";
+import { isShareUsedUp } from "../../core/share.ts";
 import { type PastSource, Tail } from "./catch-up.ts";
 import { type Batch, batchOf, type Frame, type Notice } from "./frame.ts";
 import { type SubscribeRequest, Subscription, type SubscriptionLog } from "./subscription.ts";
@@ -37,6 +38,12 @@ export class SessionBus {
   /** The last event that subscribers may see; the store may be further. */
   get publishedThrough(): number {
     return this.#tail.end.at.id;
+  }
+
+  /** The clients that read a stream. */
+  get clientIds(): ReadonlySet<ClientId> {
+    const ids = [...this.#subscriptions].map(({ clientId }) => clientId);
+    return new Set(ids.filter((clientId) => clientId !== null));
   }
 
   get subscriberCount(): number {
@@ -102,6 +109,10 @@ export class SessionBus {
   ): Result<Subscription> {
     const limit = SUBSCRIBERS_MAX;
     if (this.#subscriptions.size >= limit) return fail("subscriber_limit_exceeded", { limit });
+    const own = ownStreams(this.#subscriptions, request.userId ?? null);
+    if (isShareUsedUp(own, limit - this.#subscriptions.size)) {
+      return fail("subscriber_limit_exceeded", { limit: own, scope: "user" });
+    }
     const subscription = new Subscription(this.#owner, { ...request, heldIds }, source);
     // Its head has been sent already, so a stream that comes too late is told in the stream.
     if (this.#end === null) this.#subscriptions.add(subscription);
@@ -153,4 +164,12 @@ export class SessionBus {
     const nowMs = this.#nowMs();
     for (const subscription of this.#subscriptions) subscription.published(before, nowMs);
   }
+}
+
+/** How many of these streams a user reads. No share binds the operator. */
+export function ownStreams(
+  streams: Iterable<{ readonly userId: UserId | null }>,
+  userId: UserId | null,
+): number {
+  return userId === null ? 0 : [...streams].filter((one) => one.userId === userId).length;
 }

@@ -11,6 +11,7 @@ import { recordOf, type Written } from "../actor/written.ts";
 import type { LiveSession } from "../live.ts";
 import type { CommitStep, Participant } from "../participant.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
+import type { DiskFigures } from "../tenant/tenant-disk.ts";
 import type { SessionWorld } from "../world.ts";
 import { frameOf, type Notice, streamError, streamRefused } from "./frame.ts";
 import { type AnswerReceipt, HeldVerdicts } from "./held-verdicts.ts";
@@ -86,6 +87,11 @@ class SessionStream implements Participant {
 
   get isWatched(): boolean {
     return (this.#bus?.subscriberCount ?? 0) > 0;
+  }
+
+  /** The clients that read a stream of it. */
+  get clientIds(): ReadonlySet<ClientId> {
+    return this.#bus?.clientIds ?? new Set();
   }
 
   subscribe(request: SubscribeRequest): Result<Subscription> {
@@ -208,6 +214,10 @@ export class SessionStreams {
     return this.#open.get(live)?.holdVerdict(promptId, clientId) ?? UNHELD;
   }
 
+  clientsOf(live: LiveSession): ReadonlySet<ClientId> {
+    return this.#open.get(live)?.clientIds ?? new Set();
+  }
+
   isWatched(live: LiveSession): boolean {
     return this.#open.get(live)?.isWatched ?? false;
   }
@@ -245,6 +255,11 @@ export class SessionStreams {
   /** The log of a session of this audience says that a budget is nearly used up. */
   warn(tenantId: TenantId, warning: Parameters<TenantStream["warn"]>[0], audience: Audience) {
     this.#tenants.get(tenantId)?.warn(warning, audience);
+  }
+
+  /** Nearly all of the tenant's disk is used. */
+  warnOfDisk(tenantId: TenantId, figures: DiskFigures) {
+    this.#tenants.get(tenantId)?.warnOfDisk(figures);
   }
 
   /** A session is deleted that had this audience. */

@@ -1,4 +1,4 @@
-import type { ClientId } from "../../core/id.ts";
+import type { ClientId, UserId } from "../../core/id.ts";
 import {
   SUBSCRIBER_NOTICES_MAX,
   TAIL_HELD_BYTES_MAX,
@@ -32,8 +32,9 @@ export interface SubscribeRequest {
   readonly epoch: string | null;
   /** How many frames may wait, if the client says so; the wire lets it choose. */
   readonly maxQueued?: number;
-  /** The client that reads it, if it says so. */
+  /** The client that reads it, if it says so, and the user; null is the operator. */
   readonly clientId?: ClientId | null;
+  readonly userId?: UserId | null;
   /** Whether the reader sees a session of this audience; without it the reader sees any. */
   readonly sees?: (audience: Audience) => boolean;
   /** Makes a `session_snapshot`, which comes first, or right after the replay. */
@@ -74,6 +75,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   readonly #ending = Promise.withResolvers<StreamEnd>();
   /** The client that reads it; null if it does not say. */
   readonly clientId: ClientId | null;
+  readonly userId: UserId | null;
   #cursor: number;
   /** The first event that is held back. */
   #heldFrom: number;
@@ -92,6 +94,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     const { after, epoch, maxQueued, snapshot, clientId = null } = start;
     this.#owner = owner;
     this.clientId = clientId;
+    this.userId = start.userId ?? null;
     this.#source = source;
     this.#snapshot = snapshot;
     this.#sees = start.sees;

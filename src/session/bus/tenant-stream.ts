@@ -9,6 +9,8 @@ import { isPermitted, type Role } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 import { type Audience, isVisibleTo } from "../../core/session/visibility.ts";
+import { isShareUsedUp } from "../../core/share.ts";
+import type { DiskFigures } from "../tenant/tenant-disk.ts";
 import {
   batchOf,
   type Chunk,
@@ -17,6 +19,7 @@ import {
   replayComplete,
   streamRefused,
 } from "./frame.ts";
+import { ownStreams } from "./session-bus.ts";
 import { ChunkReader } from "./subscription.ts";
 
 /** The whole state of a session, as lists show it. */
@@ -105,9 +108,22 @@ export class TenantStream {
     }
   }
 
+  /** Those are told who may read what the tenant uses. */
+  warnOfDisk(figures: DiskFigures) {
+    for (const one of this.#subscriptions) {
+      if (!isPermitted(one.reader.role, "credits:read")) continue;
+      one.warned("disk", notice("disk_warning", { ...figures }));
+    }
+  }
+
   subscribe(list: ListSessions, reader: TenantReader): Result<TenantSubscription> {
     const limit = TENANT_SUBSCRIBERS_MAX;
     if (this.#subscriptions.size >= limit) return fail("subscriber_limit_exceeded", { limit });
+    const readers = [...this.#subscriptions].map((one) => one.reader);
+    const own = ownStreams(readers, reader.userId);
+    if (isShareUsedUp(own, limit - this.#subscriptions.size)) {
+      return fail("subscriber_limit_exceeded", { limit: own, scope: "user" });
+    }
     const subscription = new TenantSubscription(list, reader, () => {
       this.#subscriptions.delete(subscription);
     });

@@ -1,10 +1,12 @@
 import type { Refusal } from "../../core/error.ts";
 import type { ClientId, UserId } from "../../core/id.ts";
+import { CLIENTS_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { Viewer } from "../../core/session/visibility.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
+import { changeIn } from "../actor/written.ts";
 import type { SessionStreams } from "../bus/streams.ts";
 import { EVICTED, ensureAgent, retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
@@ -23,6 +25,7 @@ interface ArrivalParts {
   readonly registry: SessionRegistry;
   /** The session as its clients may have it. */
   find(key: SessionKey): Promise<Result<LiveSession>>;
+  readonly streams: Pick<SessionStreams, "clientsOf">;
 }
 
 /** Registers a client at a session; answers why it does not. */
@@ -131,8 +134,11 @@ export class Arrivals {
   async #register(live: LiveSession, actor: Actor): Promise<Refusal | null> {
     if (actor.kind !== "client" || actor.clientId === null) return null;
     const { clientId } = actor;
-    const present = live.present();
-    const attached = await live.submit({ ...this.#by(actor), type: "attach", clientId, present });
+    const isFull = live.session.clients.size >= CLIENTS_MAX;
+    const idle = isFull ? idleClients(live, this.#parts.streams.clientsOf(live)) : [];
+    const attached = await live.submit({ ...this.#by(actor), type: "attach", clientId, idle });
+    const evicted = changeIn(attached, "client_expired");
+    if (evicted !== null) live.attendance.forget(evicted.clientId);
     if (attached.refusal === null) noteSignOfLife(this.#parts.world, live, actor);
     return attached.refusal;
   }
@@ -140,6 +146,25 @@ export class Arrivals {
   #by(actor: Actor) {
     return stampedBy(this.#parts.world.clock, actor);
   }
+}
+
+/**
+ * The clients that make room for another, the first one first: none that reads a stream; those of
+ * the user who has most, and of these the one that was seen last the longest ago.
+ */
+function idleClients(
+  { session: { clients }, attendance }: LiveSession,
+  watching: ReadonlySet<ClientId>,
+): readonly ClientId[] {
+  const counts = Map.groupBy(clients.values(), ({ userId }) => userId ?? null);
+  const idle = [...clients].filter(([clientId]) => !watching.has(clientId));
+  const ranked = idle.map(([clientId, { userId }]) => ({
+    clientId,
+    count: counts.get(userId ?? null)?.length ?? 0,
+    seenMs: attendance.seenMs(clientId) ?? 0,
+  }));
+  ranked.sort((a, b) => b.count - a.count || a.seenMs - b.seenMs);
+  return ranked.map(({ clientId }) => clientId);
 }
 
 /** A client that does something in a session is present. */

@@ -73,7 +73,7 @@ export class ShellStage {
     const world = { ...stage.world, clock: clock(stage.world.clock) };
     const shells = new Shells(world, new LocalShell(PATH, NO_MARKS));
     onTestFinished(() => shells.endAll());
-    const attached = await hand.say("attach", { clientId: ADA, present: [] });
+    const attached = await hand.say("attach", { clientId: ADA, idle: [] });
     expect(attached.refusal).toBeNull();
     return new ShellStage(stage, hand, shells);
   }

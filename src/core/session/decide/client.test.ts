@@ -9,7 +9,7 @@ const user = (name: string) => {
 };
 
 describe("a client", () => {
-  const c1 = { clientId: clientId("c1"), present: [] };
+  const c1 = { clientId: clientId("c1"), idle: [] };
 
   it("is registered as often as it attaches, and forgotten when it has detached as often", () => {
     const life = new Life().ready().attached("c1", "c1");
@@ -42,10 +42,10 @@ describe("a client", () => {
     const life = new Life().ready();
     for (let n = 0; n < CLIENTS_MAX; n += 1) life.attached(`c${n}`);
     const all = [...life.now.clients.keys()];
-    const more = { clientId: clientId("more"), present: all };
+    const more = { clientId: clientId("more"), idle: [] };
     expect(verdictOn(life.give("attach", more))).toBe("client_limit_exceeded");
     expect(verdictOn(life.give("attach", c1))).toBe("accepted");
-    const room = life.give("attach", { ...more, present: all.slice(0, 2) });
+    const room = life.give("attach", { ...more, idle: all.slice(2) });
     expect(dataOf(room.events, "client_expired")).toMatchObject([{ clientId: "c2" }]);
     expect(life.now.clients.size).toBe(CLIENTS_MAX);
   });

@@ -10,10 +10,10 @@ import { firstAnswer, keyRefusal } from "./prompt.ts";
 
 /**
  * Registers a client, once more if it is known. An id stays with the user who registered it. At
- * the limit the oldest client that has not been seen since the server started is evicted.
+ * the limit an idle client is evicted, unless one of its prompts has no verdict yet.
  */
 export function attach(session: Session, command: Command<"attach">): Decision {
-  const { clientId, present } = command;
+  const { clientId, idle } = command;
   const { sessionId, clients } = session;
   const userId = userOf(command.actor);
   const known = clients.has(clientId);
@@ -22,11 +22,12 @@ export function attach(session: Session, command: Command<"attach">): Decision {
   }
   const draft = new Draft(session, command);
   if (!known && clients.size >= CLIENTS_MAX) {
-    const absent = [...clients.keys()].find((id) => !present.includes(id));
-    if (absent === undefined) {
+    const busy = new Set([session.running, ...session.queue].map((prompt) => prompt?.clientId));
+    const evicted = idle.find((id) => clients.has(id) && !busy.has(id));
+    if (evicted === undefined) {
       return refused(session, refusal("client_limit_exceeded", { limit: CLIENTS_MAX }));
     }
-    draft.emit("client_expired", { clientId: absent });
+    draft.emit("client_expired", { clientId: evicted });
   }
   draft.emit("client_attached", { clientId, ...(userId && { userId }) });
   return draft.accept();

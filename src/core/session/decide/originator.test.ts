@@ -35,7 +35,7 @@ function ofAda(): Life {
 
 function attach(life: Life, actor: Actor) {
   if (actor.kind !== "client" || actor.clientId === null) return;
-  life.give("attach", { clientId: actor.clientId, present: [] }, actor);
+  life.give("attach", { clientId: actor.clientId, idle: [] }, actor);
 }
 
 function atRest(): Life {

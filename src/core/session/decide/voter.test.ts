@@ -33,7 +33,7 @@ type Registered = readonly (readonly [client: string, user: string | null])[];
 function asked(policy: MediationPolicy, registered: Registered, by?: Actor): Life {
   const life = new Life().ready();
   for (const [client, user] of registered) {
-    life.give("attach", { clientId: clientId(client), present: [] }, at(client, user));
+    life.give("attach", { clientId: clientId(client), idle: [] }, at(client, user));
   }
   const [first = ["", null]] = registered;
   life.give("prompt", { ...newPrompt("p1"), start: noCredit("t1") }, by ?? at(...first));

@@ -1,0 +1,109 @@
+import type { UserId } from "../../core/id.ts";
+import {
+  AGENT_PROCESS_ASSUMED_BYTES,
+  AGENT_PROCESSES_RESERVED_MAX,
+  SHARE_KEPT_DIVISOR_MIN,
+} from "../../core/limits.ts";
+import { type ShareScope, shareExceeded } from "../../core/share.ts";
+import type { PoolKey, PoolMember, StartingProcess } from "./members.ts";
+
+export interface CapacityLimits {
+  readonly processesMax: number;
+  /** The limit of all agents together; null for none. */
+  readonly memoryBytesMax: number | null;
+}
+
+/** All processes that count. */
+interface PoolUse {
+  readonly members: ReadonlySet<PoolMember>;
+  readonly starting: ReadonlySet<StartingProcess>;
+  readonly endingCount: number;
+}
+
+/** Why there is no capacity for one more process. */
+export interface FullPool {
+  readonly scope: ShareScope;
+  readonly reason: string;
+}
+
+/**
+ * Whether one more process may start, by count and by memory; null if it may. Users have shares,
+ * and none of them is told of another's agents (P8). The operator has none, and a reserve.
+ */
+export function fullPool(key: PoolKey, limits: CapacityLimits, use: PoolUse): FullPool | null {
+  return fullCount(key, limits, use) ?? fullMemory(key, limits, use);
+}
+
+function fullCount(key: PoolKey, { processesMax }: CapacityLimits, use: PoolUse): FullPool | null {
+  const processes = counted(use);
+  const free = processesMax - processes.length - use.endingCount;
+  if (key.userId === null) {
+    const reason = `${processesMax} are running already (--max-agents)`;
+    return free <= 0 ? { scope: "server", reason } : null;
+  }
+  const held = heldBy(key, key.userId, processes);
+  const reserved = Math.min(AGENT_PROCESSES_RESERVED_MAX, Math.floor(processesMax / 8));
+  const kept = Math.floor(processesMax / SHARE_KEPT_DIVISOR_MIN);
+  const own = { ofTenant: held.tenant.length, ofUser: held.user.length };
+  return described(shareExceeded({ free: free - reserved, kept, ...own }));
+}
+
+/** Starting processes, and the next one, count as the average of the measured ones. */
+function fullMemory(
+  key: PoolKey,
+  { memoryBytesMax }: CapacityLimits,
+  use: PoolUse,
+): FullPool | null {
+  const processes = counted(use);
+  // One process may always start.
+  if (memoryBytesMax === null || processes.length === 0) return null;
+  const measured = processes.filter(({ bytes }) => bytes > 0);
+  const sum = measured.reduce((total, { bytes }) => total + bytes, 0);
+  const each = measured.length === 0 ? AGENT_PROCESS_ASSUMED_BYTES : sum / measured.length;
+  const bytesOf = (some: readonly CountedProcess[]) => {
+    return some.reduce((total, { bytes }) => total + (bytes || each), 0);
+  };
+  const free = memoryBytesMax - bytesOf(processes);
+  if (key.userId === null) {
+    const reason = `they would take more than ${memoryBytesMax} bytes of memory`;
+    return free < each ? { scope: "server", reason } : null;
+  }
+  if (free < each) return described("server");
+  const held = heldBy(key, key.userId, processes);
+  const kept = memoryBytesMax / SHARE_KEPT_DIVISOR_MIN;
+  const own = { ofTenant: bytesOf(held.tenant), ofUser: bytesOf(held.user) };
+  return described(shareExceeded({ free, kept, ...own }));
+}
+
+interface CountedProcess {
+  readonly key: PoolKey;
+  readonly bytes: number;
+}
+
+function counted({ members, starting }: PoolUse): readonly CountedProcess[] {
+  const arriving = [...starting].filter(({ hasCapacity }) => hasCapacity);
+  return [...members, ...arriving.map(({ key }) => ({ key, bytes: 0 }))];
+}
+
+/** A process counts for the user whom it was started for, though others may share it. */
+function heldBy({ tenantId }: PoolKey, userId: UserId, processes: readonly CountedProcess[]) {
+  const tenant = processes.filter(({ key }) => key.tenantId === tenantId);
+  return { tenant, user: tenant.filter(({ key }) => key.userId === userId) };
+}
+
+const REASONS: Readonly<Record<ShareScope, string>> = {
+  server: "the server has no capacity left; wait for an agent to end",
+  tenant: "this tenant has its share of the server's agents; close one of its sessions, or wait",
+  user: "this user has their share of the tenant's agents; close one of their sessions, or wait",
+};
+
+function described(scope: ShareScope | null): FullPool | null {
+  return scope === null ? null : { scope, reason: REASONS[scope] };
+}
+
+/** Whether the end of a process would help one that is refused for this. */
+export function helps(scope: ShareScope, wanted: PoolKey, { key }: Pick<CountedProcess, "key">) {
+  if (scope === "server") return true;
+  const isOfTenant = key.tenantId === wanted.tenantId;
+  return isOfTenant && (scope === "tenant" || key.userId === wanted.userId);
+}

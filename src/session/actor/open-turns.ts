@@ -1,0 +1,115 @@
+import type { TenantId, UserId } from "../../core/id.ts";
+import { TURNS_SETTLED_AT_ONCE_MAX } from "../../core/limits.ts";
+import type { Command } from "../../core/session/command.ts";
+import { Semaphore } from "../../platform/semaphore.ts";
+import type { OpenSession } from "./actor.ts";
+import type { Outcome } from "./written.ts";
+
+/** Whose memory a turn takes: that of the session's tenant, and of the user who made it. */
+interface TurnUser {
+  readonly tenantId: TenantId;
+  readonly userId: UserId | null;
+}
+
+/** What one live session holds of its open turn. */
+export class TurnMemory {
+  readonly owner: TurnUser;
+  readonly stop: () => void;
+  readonly #turns: OpenTurns;
+  bytes = 0;
+  /** Its turn is running, and was not told to stop yet. */
+  isStoppable = false;
+  /** Its turn has ended and waits to be written. */
+  isSettling = false;
+
+  constructor(turns: OpenTurns, owner: TurnUser, stop: () => void) {
+    this.#turns = turns;
+    this.owner = owner;
+    this.stop = stop;
+  }
+
+  /** Says how much it holds now; this may stop the turn at once. */
+  hold(bytes: number, isStoppable: boolean) {
+    this.isStoppable = isStoppable;
+    this.#turns.changed(this, bytes);
+  }
+
+  leave() {
+    this.isStoppable = false;
+    this.#turns.left(this);
+  }
+}
+
+/**
+ * The memory of all open turns of a server, which has one limit (P10). Above it a turn is stopped:
+ * the largest one of the user who holds most, in the tenant that holds most. So a tenant that holds
+ * less than the others loses nothing by them. Large turns are settled one at a time.
+ */
+export class OpenTurns {
+  readonly #bytesMax: number;
+  readonly #members = new Set<TurnMemory>();
+  readonly settling = new Semaphore(TURNS_SETTLED_AT_ONCE_MAX);
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** What all of them hold. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  join({ key, session }: Pick<OpenSession, "key" | "session">, stop: () => void): TurnMemory {
+    const owner = { tenantId: key.tenantId, userId: session.fixed.createdBy ?? null };
+    return new TurnMemory(this, owner, stop);
+  }
+
+  changed(member: TurnMemory, bytes: number) {
+    this.#bytes += bytes - member.bytes;
+    member.bytes = bytes;
+    if (bytes > 0) this.#members.add(member);
+    else this.#members.delete(member);
+    if (this.#bytes > this.#bytesMax) this.#largest()?.stop();
+  }
+
+  left(member: TurnMemory) {
+    this.changed(member, 0);
+  }
+
+  /** Of those that are being settled the memory comes back by itself. */
+  #largest(): TurnMemory | null {
+    const running = [...this.#members].filter((one) => one.isStoppable && !one.isSettling);
+    const ofTenant = heaviest(running, ({ owner }) => owner.tenantId);
+    const ofUser = heaviest(ofTenant, ({ owner }) => owner.userId ?? "");
+    return ofUser.reduce<TurnMemory | null>(
+      (most, one) => (most === null || one.bytes > most.bytes ? one : most),
+      null,
+    );
+  }
+}
+
+/** The group that holds most. */
+function heaviest(
+  members: readonly TurnMemory[],
+  nameOf: (member: TurnMemory) => string,
+): readonly TurnMemory[] {
+  const groups = [...Map.groupBy(members, nameOf).values()];
+  const [first] = groups.sort((a, b) => bytesOf(b) - bytesOf(a));
+  return first ?? [];
+}
+
+function bytesOf(members: readonly TurnMemory[]): number {
+  return members.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** A command that waits, and its answer. */
+export interface HeldCommand {
+  readonly command: Command;
+  resolve(outcome: Outcome): void;
+}
+
+export interface HeldCommands {
+  readonly commands: HeldCommand[];
+  readonly goesOn: Promise<void>;
+}

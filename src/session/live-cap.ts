@@ -1,0 +1,100 @@
+import type { TenantId, UserId } from "../core/id.ts";
+import type { Result } from "../core/result.ts";
+import { isShareUsedUp } from "../core/share.ts";
+import type { SessionKey } from "../store/store.ts";
+import type { LiveSession } from "./live.ts";
+
+/** A session in memory, or on its way in or out. */
+export type Entry = Opening | Live | Leaving;
+
+/** Being opened or made: a request for it waits. */
+export interface Opening {
+  readonly state: "opening";
+  readonly key: SessionKey;
+  readonly opened: Promise<Result<LiveSession>>;
+  /** What it takes already; null before that is known. */
+  spot: SessionSpot | null;
+  /** Made, and without its agent yet: not visible, and deleted if there will be no agent. */
+  unready: LiveSession | null;
+}
+
+interface Live {
+  readonly state: "live";
+  readonly live: LiveSession;
+  /** It is being evicted, and does not count any more. */
+  isEvicted: boolean;
+}
+
+/** On its way out: a request for it waits, and opens it anew if it is gone then. */
+export interface Leaving {
+  readonly state: "leaving";
+  readonly key: SessionKey;
+  /** Resolves with the session if it stays after all. */
+  readonly left: PromiseWithResolvers<LiveSession | null>;
+}
+
+/** The place that a live session takes: in a workspace, for the user who made it. */
+export interface SessionSpot {
+  readonly workspaceCwd: string;
+  /** Null is the operator, or the one person of a server without tokens. */
+  readonly userId: UserId | null;
+}
+
+export function spotOf({ session: { fixed } }: LiveSession): SessionSpot {
+  return { workspaceCwd: fixed.workspaceCwd, userId: fixed.createdBy ?? null };
+}
+
+/** A workspace or a user with too many live sessions. */
+interface FullWorkspace {
+  readonly scope: "workspace" | "user";
+  readonly limit: number;
+  /** Those of which one can make room. */
+  readonly staying: readonly Live[];
+}
+
+/**
+ * Whether a workspace has more live sessions than it may have, the one that arrives included, or
+ * its user more than their share; null if neither.
+ */
+export function fullWorkspace(
+  entries: Iterable<Entry>,
+  tenantId: TenantId,
+  { workspaceCwd, userId }: SessionSpot,
+  limit: number,
+): FullWorkspace | null {
+  const { arriving, staying } = countedIn(entries, tenantId, workspaceCwd);
+  const count = arriving.length + staying.length;
+  if (count > limit) return { scope: "workspace", limit, staying };
+  if (userId === null) return null;
+  const theirs = staying.filter(({ live }) => spotOf(live).userId === userId);
+  const others = arriving.filter((spot) => spot.userId === userId).length - 1;
+  const held = theirs.length + others;
+  const isFull = isShareUsedUp(held, limit - count + 1);
+  return isFull ? { scope: "user", limit: held, staying: theirs } : null;
+}
+
+function countedIn(entries: Iterable<Entry>, tenantId: TenantId, workspaceCwd: string) {
+  const staying: Live[] = [];
+  const arriving: SessionSpot[] = [];
+  for (const entry of entries) {
+    if (entry.state === "opening") {
+      const isHere = entry.key.tenantId === tenantId && entry.spot?.workspaceCwd === workspaceCwd;
+      if (isHere && entry.spot !== null) arriving.push(entry.spot);
+    } else if (entry.state === "live" && !entry.isEvicted) {
+      const { key, session } = entry.live;
+      const isHere = key.tenantId === tenantId && session.fixed.workspaceCwd === workspaceCwd;
+      if (isHere) staying.push(entry);
+    }
+  }
+  return { arriving, staying };
+}
+
+/** The one that has been idle and unwatched for longest. */
+export function idlestOf(
+  some: readonly Live[],
+  isWatched: (live: LiveSession) => boolean,
+): Live | null {
+  const idle = some.filter(({ live }) => !live.isBusy && !isWatched(live));
+  const [first] = idle.sort((a, b) => a.live.attendance.activeMs - b.live.attendance.activeMs);
+  return first ?? null;
+}
