@@ -17,12 +17,7 @@ import { Choices } from "./choice/choices.ts";
 import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
 import { EVICTED, retryIfEvicted } from "./eviction.ts";
-import {
-  EXPORT_FORMATS,
-  type ExportFormat,
-  type ExportWriter,
-  openExport,
-} from "./export/export.ts";
+import { type ExportFormat, type ExportWriter, exportFile } from "./export/export.ts";
 import { storeSource } from "./export/source.ts";
 import { ExportThreads } from "./export/thread.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
@@ -332,10 +327,7 @@ export class SessionHost {
   async export(key: SessionKey, format: ExportFormat): Promise<Result<ExportedFile>> {
     const found = await this.find(key);
     if (!found.ok) return found;
-    const opened = await openExport(storeSource(this.#world.store, key));
-    if (!opened.ok) return opened;
-    const pieces = this.#exports.pieces(opened.value, format);
-    return ok({ mediaType: EXPORT_FORMATS[format].mediaType, pieces });
+    return exportFile(storeSource(this.#world.store, key), format, this.#exports);
   }
 
   /** Deletes a tenant with all that it has; the log is told by whom. */

@@ -336,7 +336,7 @@ function joinedToo(joined: Result<Joined>): Result<Joined> {
 }
 
 /** One that was closed is only stored, as far as clients can tell. */
-function conflictWith(known: Opening | Live) {
+function conflictWith(known: Exclude<Entry, Leaving>) {
   if (known.state === "opening") return { conflict: "pending" };
   const { closed, fixed } = known.live.session;
   if (closed) return { conflict: "persisted" };

@@ -318,10 +318,7 @@ export async function readServeOptions(
 
 /** Options of earlier versions, and what to do about them. */
 const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
-  [
-    "verdict-lead-ms",
-    "the option is gone, since a verdict now waits until its client has read the 202; remove it",
-  ],
+  ["verdict-lead-ms", "the option is gone: verdicts wait for the 202 to be read; remove it"],
 ]);
 
 /** Refuses an option of an earlier version with what replaced it. */

@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Account, emptyAccount, type LedgerEntry, postEntry } from "../ledger.ts";
-import { ASKS_RESOLVED_MAX, CLIENTS_MAX, PROMPTS_PENDING_MAX } from "../limits.ts";
+import {
+  ASKS_RESOLVED_MAX,
+  CLIENTS_MAX,
+  PROMPTS_PENDING_MAX,
+  STEERED_MESSAGES_MAX,
+} from "../limits.ts";
 import { approvalMeaning, profileAllows, RISK_TIERS } from "../policy/risk.ts";
 import { hasTurn, SESSION_STATES, type SessionState, VALID_TRANSITIONS } from "../status.ts";
 import { EMPTY_TURN } from "../turn.ts";
@@ -12,7 +17,7 @@ import type { SessionEvent } from "./event.ts";
 import { EVENT_TYPES } from "./event-table.ts";
 import { evolve } from "./evolve.ts";
 import { AGENT, dataOf, Life, steps } from "./life.fixture.ts";
-import { pendingCount, type Session } from "./state.ts";
+import { pendingCount, type Session, waitingMessages } from "./state.ts";
 
 /** How many random lives each promise is tried on; more with FERMATA_LIVES. */
 const LIVES = Number(process.env.FERMATA_LIVES ?? 2_000);
@@ -219,7 +224,9 @@ describe("whatever happens to a session", () => {
   it("P10: nothing it holds grows past its limit", () => {
     inEveryLife(({ decision: { session } }) => {
       if (session === null) return;
-      expect(pendingCount(session)).toBeLessThanOrEqual(PROMPTS_PENDING_MAX);
+      const messageCount = waitingMessages(session).length;
+      expect(messageCount).toBeLessThanOrEqual(STEERED_MESSAGES_MAX);
+      expect(pendingCount(session) - messageCount).toBeLessThanOrEqual(PROMPTS_PENDING_MAX);
       expect(session.clients.size).toBeLessThanOrEqual(CLIENTS_MAX);
       expect(session.resolvedAsks.size).toBeLessThanOrEqual(ASKS_RESOLVED_MAX);
     });

@@ -47,6 +47,14 @@ export async function openExport(source: ExportSource): Promise<Result<Exported>
   return ok({ source, record: record.value, manifest: manifest.value });
 }
 
+/** The file of a session, in pieces, with what kind of file that is. */
+export async function exportFile(source: ExportSource, format: ExportFormat, writer: ExportWriter) {
+  const opened = await openExport(source);
+  if (!opened.ok) return opened;
+  const pieces = writer.pieces(opened.value, format);
+  return ok({ mediaType: EXPORT_FORMATS[format].mediaType, pieces });
+}
+
 /**
  * Writes a session as a file, in pieces, and holds at most one page of the store in memory. If the
  * session cannot be read any further, the pieces end with an `ExportBroken`.
