@@ -119,7 +119,8 @@ function promptRefusal(session: Session, prompt: NewPrompt, atMs: number): Refus
   if (pending.some((other) => other.promptId === promptId)) {
     return refusal("prompt_id_conflict", { sessionId, promptId });
   }
-  const pendingCount = pending.filter((other) => other === running || !isMessage(other)).length;
+  // The one that runs, or is next to run, is a prompt by now, even if it was a message.
+  const pendingCount = pending.filter((other, at) => at === 0 || !isMessage(other)).length;
   const { pendingMax = PROMPTS_PENDING_MAX } = prompt;
   const isCounted = steeredMessage(prompt.idempotency) === null;
   if (isCounted && pendingMax !== null && pendingCount >= pendingMax) {
