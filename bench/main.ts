@@ -1,6 +1,7 @@
 import { trials as agent } from "./agent.ts";
 import { trials as bus } from "./bus.ts";
 import { trials as core } from "./core.ts";
+import { RACE_FULL, races, raceTable } from "./race.ts";
 import { trials as session } from "./session.ts";
 import { STALL_FULL, stalls, stallTable } from "./stall.ts";
 import { trials as store } from "./store.ts";
@@ -8,17 +9,21 @@ import { type Outcome, runTrial, type Trial, tableOf } from "./trial.ts";
 import { trials as wire } from "./wire.ts";
 
 // `npm run bench` measures every trial, `npm run bench -- core` those of one group, and
-// `npm run bench -- stall` how long one request holds the others.
+// `npm run bench -- stall` how long one request holds the others. `npm run bench -- race`, which
+// takes some ten minutes and is not part of "every trial", sends 60,000 prompts of busy clients.
 
 const TRIALS: readonly Trial[] = [...core, ...store, ...agent, ...bus, ...session, ...wire];
 
 /** Measured in another unit than the trials: not how fast, but how long at most. */
 const STALL = "stall";
 
+/** Counts prompts that hang, instead of time. */
+const RACE = "race";
+
 process.exitCode = await bench(process.argv.slice(2));
 
 async function bench(wanted: readonly string[]): Promise<number> {
-  const groups = new Set([...TRIALS.map((trial) => trial.group), STALL]);
+  const groups = new Set([...TRIALS.map((trial) => trial.group), STALL, RACE]);
   const unknown = wanted.find((group) => !groups.has(group));
   if (unknown !== undefined) {
     const known = [...groups].join(", ");
@@ -31,7 +36,9 @@ async function bench(wanted: readonly string[]): Promise<number> {
     outcomes.push(await runTrial(trial));
   }
   if (outcomes.length > 0) process.stdout.write(tableOf(outcomes));
-  if (wanted.length > 0 && !wanted.includes(STALL)) return 0;
-  process.stdout.write(stallTable(await stalls(STALL_FULL)));
+  if (wanted.length === 0 || wanted.includes(STALL)) {
+    process.stdout.write(stallTable(await stalls(STALL_FULL)));
+  }
+  if (wanted.includes(RACE)) process.stdout.write(raceTable(await races(RACE_FULL)));
   return 0;
 }

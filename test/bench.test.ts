@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { RACE_TINY, races, raceTable } from "../bench/race.ts";
 import { STALL_TINY, type Stall, stalls, stallTable } from "../bench/stall.ts";
 import { median, type Outcome, rateText, runTrial, type Trial, tableOf } from "../bench/trial.ts";
 import { wireTrials } from "../bench/wire.ts";
@@ -132,5 +133,13 @@ describe("npm run bench", () => {
     const { exitCode, stdout, stderr } = await runNode(["bench/main.ts", "nonsense"]);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
     expect(stderr).toMatch(/^bench: there is no group "nonsense"; choose from: core\b.*\n$/);
+  });
+});
+
+describe("the race of a verdict against its 202", () => {
+  it("P3: is run with a busy client of the SDK, whose prompts all come back", async () => {
+    const seen = await races(RACE_TINY);
+    expect(seen).toMatchObject({ outcomes: [{ way: "direct", sent: 20, hung: 0, verdicts: 20 }] });
+    expect(raceTable({ ...seen, absent: ["nginx"] })).toMatch(/0 hung.*\n.*nginx is not installed/);
   });
 });
