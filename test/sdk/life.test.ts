@@ -78,7 +78,7 @@ describe("the end of a session for one, or for all", () => {
     await bob.detach();
     expect(await ada.status()).toMatchObject({ clientCount: 1 });
     expect(await refusalOf(bob.heartbeat())).toMatchObject({ code: "invalid_client_id" });
-    expect(await ada.prompt(script("say hello"))).toEqual({ stopReason: "end_turn" });
+    expect(await ada.prompt(script("say hello"))).toMatchObject({ stopReason: "end_turn" });
   });
 
   it("the last to detach ends only the instance: the session stays and goes on", async () => {
@@ -86,7 +86,7 @@ describe("the end of a session for one, or for all", () => {
     await ada.prompt(script("say one"));
     await ada.detach();
     const bob = await joined(server(), ada);
-    expect(await bob.prompt(script("recall"))).toEqual({ stopReason: "end_turn" });
+    expect(await bob.prompt(script("recall"))).toMatchObject({ stopReason: "end_turn" });
   });
 
   it("closing ends it for all, with a last event and the end of every stream", async () => {
@@ -123,7 +123,7 @@ describe("the end of a session for one, or for all", () => {
     const bob = await DaemonSessionClient.load(clientOf(server()), ada.sessionId);
     expect(bob.replaySnapshotComplete).toBe(true);
     expect(spoken(bob.replaySnapshot.compactedReplay)).toBe("kept");
-    expect(await bob.prompt(script("say again"))).toEqual({ stopReason: "end_turn" });
+    expect(await bob.prompt(script("say again"))).toMatchObject({ stopReason: "end_turn" });
   });
 
   it("deleting several at once says of each what became of it", async () => {

@@ -43,7 +43,7 @@ describe("P5: agents that do not leave by themselves", { timeout: 60_000 }, () =
     expect(marks()).toEqual(before);
     await server().restart();
     expect(marks().filter((mark) => before.includes(mark))).toEqual([]);
-    expect(await ada.prompt(script("say on"))).toEqual({ stopReason: "end_turn" });
+    expect(await ada.prompt(script("say on"))).toMatchObject({ stopReason: "end_turn" });
     expect(marks()).toHaveLength(1);
 
     await server().kill("SIGTERM");

@@ -172,7 +172,7 @@ describe("what a command wrote", { timeout: 60_000 }, () => {
     const [output] = shown(ofCall(compactedReplay, "c")[0] ?? {});
     expect(output?.text).toMatch(/^y\ny\n.*\n… \d+ bytes left out …\n.*the end\n$/s);
     expect(output?.text.length).toBeLessThan(80_000);
-    expect(await ada.prompt(script("say next"))).toEqual({ stopReason: "end_turn" });
+    expect(await ada.prompt(script("say next"))).toMatchObject({ stopReason: "end_turn" });
   });
 
   it("P11: has no secret in it that the server gave to its agent", async () => {

@@ -53,7 +53,7 @@ describe("a vote under first-responder", () => {
     expect(await bob.respondToSessionPermission(requestId, ALLOW)).toBe(true);
     const resolved = await listener.heard("permission_resolved");
     expect(dataOf(resolved)).toMatchObject({ ...ALLOW, requestId, voterClientId: bob.clientId });
-    expect(await verdict).toEqual({ stopReason: "end_turn" });
+    expect(await verdict).toMatchObject({ stopReason: "end_turn" });
     expect(spoken(listener.events)).toContain("after");
     expect(await cleo.respondToSessionPermission(requestId, CANCEL)).toBe(false);
     await listener.heard("permission_already_resolved");
@@ -62,7 +62,7 @@ describe("a vote under first-responder", () => {
   it("reaches its session by the id of the request alone, without a name", async () => {
     const { requestId, verdict } = await asked(server());
     expect(await clientOf(server()).respondToPermission(requestId, ALLOW)).toBe(true);
-    expect(await verdict).toEqual({ stopReason: "end_turn" });
+    expect(await verdict).toMatchObject({ stopReason: "end_turn" });
   });
 
   it("is refused for what was not offered, and the request stays open", async () => {
@@ -86,7 +86,7 @@ describe("a vote under designated", () => {
     const forbidden = await listener.heard("permission_forbidden");
     expect(dataOf(forbidden)).toMatchObject({ requestId, clientId: bob.clientId, reason });
     expect(await ada.respondToSessionPermission(requestId, ALLOW)).toBe(true);
-    expect(await verdict).toEqual({ stopReason: "end_turn" });
+    expect(await verdict).toMatchObject({ stopReason: "end_turn" });
   });
 
   it("can be called off by anybody", async () => {
@@ -112,7 +112,7 @@ describe("a vote under consensus", () => {
     expect(await ada.status()).toMatchObject({ isWaitingForPermission: true });
     expect(await cleo.respondToSessionPermission(requestId, ALLOW)).toBe(true);
     expect(dataOf(await listener.heard("permission_resolved"))).toMatchObject(ALLOW);
-    expect(await verdict).toEqual({ stopReason: "end_turn" });
+    expect(await verdict).toMatchObject({ stopReason: "end_turn" });
   });
 });
 
