@@ -6,6 +6,7 @@ import { SessionLocator } from "../../store/index.ts";
 import { tenantsFolder } from "../../store/sqlite/database.ts";
 import { type Vacuumed, vacuumTenants } from "../../store/sqlite/vacuum.ts";
 import { locatedFolder } from "../serve/store.ts";
+import { checkBundledStore } from "../store-marker.ts";
 import {
   type CommandOutput,
   DATA_OPTIONS,
@@ -54,11 +55,11 @@ function listMissing(data: string, isForgotten: boolean): Promise<Result<Command
   return inStore(data, async (store) => {
     const found = await missingSessions(store, locator);
     if (!found.ok) return found;
-    for (const key of isForgotten ? found.value : []) {
+    for (const key of isForgotten ? found.value.missing : []) {
       const forgotten = await locator.forget(key);
       if (!forgotten.ok) return forgotten;
     }
-    const lines = found.value.map(({ tenantId, sessionId }) => `${tenantId} ${sessionId}`);
+    const lines = found.value.missing.map(({ tenantId, sessionId }) => `${tenantId} ${sessionId}`);
     if (lines.length === 0) return ok({ notices: ["No session is missing."] });
     const what = isForgotten ? "forgotten" : "missing; restore a backup, or use --forget";
     const notices = [`${lines.length} of the stored sessions: ${what}.`];
@@ -89,6 +90,8 @@ export function vacuum(args: readonly string[]): Promise<number> {
 }
 
 async function vacuumAll(data: string): Promise<Result<CommandOutput>> {
+  const own = await checkBundledStore(data);
+  if (!own.ok) return own;
   const root = storeFolder(data);
   const folder = tenantsFolder(root);
   if (!existsSync(folder)) return fail("store_unavailable", { reason: `there is no ${folder}` });

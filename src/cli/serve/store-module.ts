@@ -84,7 +84,9 @@ function packageFile(name: string, home: string): Result<string> {
   }
   for (const folder of [home, FERMATA]) {
     try {
-      return ok(createRequire(join(folder, "store.js")).resolve(name));
+      const file = createRequire(join(folder, "store.js")).resolve(name);
+      // The names of Node's own modules are resolved to themselves.
+      if (isAbsolute(file)) return ok(file);
     } catch {
       // It may be in the next folder.
     }

@@ -313,3 +313,6 @@ export const HEALTH_BREAKER_MS_MAX = 10 * 60 * 1_000;
 
 /** Reasons of one kind that a report lists; their number is told beside them. */
 export const HEALTH_REASONS_MAX = 100;
+
+/** Missing sessions that one look asks the store for again; the next look goes on behind them. */
+export const HEALTH_MISSING_CHECKED_MAX = 100;

@@ -103,8 +103,8 @@ export const LEAK_PATH_CHARS_MAX = 256;
 /** What the look at a store's health writes: a disk with less room than this counts as full. */
 export const STORE_PROBE_BYTES = 64 * 1_024;
 
-/** Databases whose beginnings one such look reads; the next look goes on behind them. */
-export const STORE_TENANTS_CHECKED_MAX = 256;
+/** Databases that one such look opens; the next look goes on behind them. */
+export const STORE_TENANTS_CHECKED_MAX = 64;
 
 /** A database that a call found damaged is read whole to see whether it still is, up to this. */
 export const STORE_REREAD_BYTES_MAX = 64 * 1_024 * 1_024;

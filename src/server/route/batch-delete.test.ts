@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { promptOf } from "../../session/stage.fixture.ts";
 import { type DaemonWorld, LOCAL, STRANGER } from "../daemon.fixture.ts";
-import { keyOf, liveOf, made, openLife, statusOf } from "./life.fixture.ts";
+import { keyOf, liveOf, made, openLife, statusOf, turnOf } from "./life.fixture.ts";
 
 const remove = (world: DaemonWorld, ...sessionIds: readonly string[]) =>
   world.call("POST", "/sessions/delete", { body: { sessionIds } });
@@ -15,6 +15,7 @@ describe("deleting sessions", () => {
     const live = await liveOf(world, busy.sessionId);
     await live.submit(promptOf(live, "hang"));
     await live.until(({ running }) => running !== null);
+    await turnOf(world, closed.sessionId, "say hello");
     await world.call("DELETE", closed.path);
     const all = [idle.sessionId, busy.sessionId, closed.sessionId];
     const answer = await remove(world, ...all, "nothing", "no id", idle.sessionId);

@@ -5,6 +5,7 @@ import {
   HEALTH_LOOK_AGE_MS_MAX,
   HEALTH_LOOK_EVERY_MS,
   HEALTH_LOOK_MS_MAX,
+  HEALTH_MISSING_CHECKED_MAX,
   HEALTH_REASONS_MAX,
 } from "../../core/limits.ts";
 import type { Log } from "../../core/log.ts";
@@ -12,7 +13,7 @@ import type { Result } from "../../core/result.ts";
 import type { Viewer } from "../../core/session/visibility.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { SessionKey, SessionStore, StoreFault } from "../../store/store.ts";
-import { isMissing, missingSessions, type SessionNotes } from "./missing-sessions.ts";
+import { isLacking, missingSessions, type SessionNotes } from "./missing-sessions.ts";
 
 /** One thing that is wrong with the server, as one caller may know it. */
 export interface HealthReason {
@@ -86,6 +87,7 @@ export class ServerHealth {
   readonly #deps: HealthDeps;
   #missing: readonly SessionKey[] = [];
   #look: Promise<readonly Finding[]> | null = null;
+  #isLooking = false;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #told = new Map<string, Finding>();
   #callOff: CallOff = () => {};
@@ -97,7 +99,9 @@ export class ServerHealth {
 
   /** Looks for sessions that were lost, once, and from now on at intervals for all else. */
   async begin(): Promise<void> {
-    await this.#findMissing();
+    await this.#findMissing().catch((thrown: unknown) => {
+      this.#deps.log("degraded", { reason: "sessions_missing", message: String(thrown) });
+    });
     await this.#lookRepeatedly();
   }
 
@@ -113,13 +117,16 @@ export class ServerHealth {
     return shown.slice(0, HEALTH_REASONS_MAX);
   }
 
-  /** Requests that come together share one look. */
+  /** Requests that come together share one look, and no second one begins beside it. */
   #findings(): Promise<readonly Finding[]> {
     const { clock } = this.#deps;
     const isFresh = clock.nowMs() - this.#lookedAtMs < HEALTH_LOOK_AGE_MS_MAX;
-    if (this.#look !== null && isFresh) return this.#look;
-    this.#lookedAtMs = clock.nowMs();
-    this.#look = this.#found();
+    if (this.#look !== null && (isFresh || this.#isLooking)) return this.#look;
+    this.#isLooking = true;
+    this.#look = this.#found().finally(() => {
+      this.#isLooking = false;
+      this.#lookedAtMs = clock.nowMs();
+    });
     return this.#look;
   }
 
@@ -134,10 +141,7 @@ export class ServerHealth {
   }
 
   async #storeFindings(): Promise<readonly Finding[]> {
-    const { promise: late, resolve } = Promise.withResolvers<"late">();
-    const callOff = this.#deps.clock.after(HEALTH_LOOK_MS_MAX, () => resolve("late"));
-    const checked = await Promise.race([this.#checked(), late]);
-    callOff();
+    const checked = await this.#inTime(this.#checked());
     if (checked === "late") {
       return [ofStore(`the store has not answered within ${HEALTH_LOOK_MS_MAX} ms`)];
     }
@@ -146,6 +150,12 @@ export class ServerHealth {
       const code = FAULT_CODES[kind];
       return { code, tenantId, message: this.#deps.redact(reason), forOwners: null };
     });
+  }
+
+  async #inTime<Value>(work: Promise<Value>): Promise<Value | "late"> {
+    const { promise: late, resolve } = Promise.withResolvers<"late">();
+    const callOff = this.#deps.clock.after(HEALTH_LOOK_MS_MAX, () => resolve("late"));
+    return Promise.race([work, late]).finally(callOff);
   }
 
   async #checked(): Promise<Result<readonly StoreFault[]>> {
@@ -157,23 +167,33 @@ export class ServerHealth {
     const { notes, store, log } = this.#deps;
     if (notes === null) return;
     const found = await missingSessions(store, notes);
-    if (found.ok) this.#missing = found.value;
-    else log("degraded", { reason: "sessions_missing", message: sentenceOf(found.refusal) });
+    if (!found.ok) {
+      log("degraded", { reason: "sessions_missing", message: sentenceOf(found.refusal) });
+      return;
+    }
+    this.#missing = found.value.missing;
+    for (const key of found.value.deleted) await notes.forget(key);
   }
 
   /** Those that were restored, or that the operator has put up with, are not missed any more. */
   async #missingFindings(): Promise<readonly Finding[]> {
-    const { notes, store } = this.#deps;
-    if (notes === null || this.#missing.length === 0) return [];
-    const still: SessionKey[] = [];
-    for (const key of this.#missing) if (await isMissing(store, notes, key)) still.push(key);
-    this.#missing = still;
-    const byTenant = Map.groupBy(still, ({ tenantId }) => tenantId);
+    await this.#inTime(this.#recheckMissing());
+    const byTenant = Map.groupBy(this.#missing, ({ tenantId }) => tenantId);
     return [...byTenant].map(([tenantId, { length }]) => {
       const what = length === 1 ? "1 session is missing" : `${length} sessions are missing`;
       const message = `${what}: once stored, and not in the store any more`;
       return { code: "sessions_missing", tenantId, message, forOwners: message, sessions: length };
     });
+  }
+
+  /** Asks for some of them at each look, in turn. */
+  async #recheckMissing(): Promise<void> {
+    const { notes, store } = this.#deps;
+    for (const key of this.#missing.slice(0, HEALTH_MISSING_CHECKED_MAX)) {
+      const isStill = notes !== null && (await isLacking(store, notes, key));
+      const others = this.#missing.filter((other) => other !== key);
+      this.#missing = isStill ? [...others, key] : others;
+    }
   }
 
   #agentFindings(): readonly Finding[] {

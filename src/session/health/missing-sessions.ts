@@ -13,17 +13,26 @@ export interface SessionNotes {
   forget(key: SessionKey): Promise<Result<void>>;
 }
 
+/** Sessions that are noted and that the store lacks. */
+export interface UnknownSessions {
+  /** A database or its log was lost or cut. */
+  readonly missing: readonly SessionKey[];
+  /** A server was killed between a deletion and its note. */
+  readonly deleted: readonly SessionKey[];
+}
+
 /**
- * The sessions that are noted and that the store lacks: a database or its log was lost or cut. The
- * sessions of a tenant whose list cannot be read are not counted, because they may be there.
+ * Compares the notes with the store. The sessions of a tenant whose list cannot be read are not
+ * counted, because they may be there.
  */
 export async function missingSessions(
   store: SessionStore,
   notes: SessionNotes,
-): Promise<Result<readonly SessionKey[]>> {
+): Promise<Result<UnknownSessions>> {
   const tenants = await notes.tenants();
   if (!tenants.ok) return tenants;
   const missing: SessionKey[] = [];
+  const deleted: SessionKey[] = [];
   for (const tenantId of tenants.value) {
     const noted = await notes.sessionsOf(tenantId);
     if (!noted.ok) return noted;
@@ -32,10 +41,12 @@ export async function missingSessions(
     if (!listed.ok) continue;
     for (const sessionId of noted.value) {
       const key = { tenantId, sessionId };
-      if (left.has(sessionId) && (await isMissing(store, notes, key))) missing.push(key);
+      if (!left.has(sessionId) || !(await isLacking(store, notes, key))) continue;
+      if (await wasDeleted(store, key)) deleted.push(key);
+      else missing.push(key);
     }
   }
-  return ok(missing);
+  return ok({ missing, deleted });
 }
 
 async function withoutListed(
@@ -51,11 +62,8 @@ async function withoutListed(
   return DONE;
 }
 
-/**
- * Whether a session is noted as this store's, and the store has neither it nor its deletion. A
- * server that was killed between a deletion and its note has left the note behind.
- */
-export async function isMissing(
+/** Whether a session is noted as this store's, and the store does not have it. */
+export async function isLacking(
   store: SessionStore,
   notes: SessionNotes,
   key: SessionKey,
@@ -63,20 +71,33 @@ export async function isMissing(
   const storeId = await notes.find(key);
   if (!storeId.ok || storeId.value !== store.contract.storeId) return false;
   const record = await store.readRecord(key);
-  if (record.ok || record.refusal.code !== "session_not_found") return false;
-  if (!(await wasDeleted(store, key))) return true;
-  await notes.forget(key);
-  return false;
+  return !record.ok && record.refusal.code === "session_not_found";
 }
 
+/** Whether the last that is known of a session is its deletion: its id may have been used again. */
 async function wasDeleted(store: SessionStore, { tenantId, sessionId }: SessionKey) {
+  let isDeleted = false;
   for (let after = 0; ; ) {
     const query = { journal: "audit", sessionId, after, limit: PAGE_ROWS_MAX } as const;
     const page = await store.readJournal(tenantId, query);
     if (!page.ok) return false;
     const { rows, more } = page.value;
-    if (rows.some(({ text }) => JSON.parse(text).act === "session_deleted")) return true;
-    if (!more) return false;
+    for (const { text } of rows) {
+      const act = actOf(text);
+      if (act === "session_created" || act === "session_deleted") {
+        isDeleted = act === "session_deleted";
+      }
+    }
+    if (!more) return isDeleted;
     after = rows.at(-1)?.seq ?? after;
+  }
+}
+
+/** Null for an entry that a damaged store has changed. */
+function actOf(text: string): unknown {
+  try {
+    return Object(JSON.parse(text)).act;
+  } catch {
+    return null;
   }
 }

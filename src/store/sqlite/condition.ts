@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fsyncSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
 import {
@@ -27,8 +18,8 @@ import {
 } from "./database.ts";
 
 /**
- * What is wrong with a store's directory. A look writes one file and reads the beginnings of some
- * databases; what calls have met in between is remembered until it is seen to be mended.
+ * What is wrong with a store's directory. A look writes one file and opens some databases; what
+ * calls have met in between is remembered until it is seen to be mended.
  */
 export class StoreCondition {
   readonly #root: string;
@@ -69,15 +60,24 @@ export class StoreCondition {
       const reason = `its database ${file} is gone`;
       if (tenantId !== null) gone.set(tenantId, { kind: "missing", tenantId, reason });
     }
-    for (const [tenantId, { inode, reason }] of this.#met) {
-      const file = databaseFile(this.#root, tenantId);
-      if (inodeOf(file) !== inode || isWhole(file)) this.#met.delete(tenantId);
-      else gone.set(tenantId, { kind: "damaged", tenantId, reason });
+    this.#rereadOne();
+    for (const [tenantId, { reason }] of this.#met) {
+      gone.set(tenantId, { kind: "damaged", tenantId, reason });
     }
     return [...gone.values()];
   }
 
-  /** Reads the beginnings of the next databases, in the order of their names. */
+  /** Forgets what was met in a database that is mended. One is read at a look: that takes time. */
+  #rereadOne() {
+    const [oldest] = this.#met;
+    if (oldest === undefined) return;
+    const [tenantId, met] = oldest;
+    const file = databaseFile(this.#root, tenantId);
+    this.#met.delete(tenantId);
+    if (inodeOf(file) === met.inode && !isWhole(file)) this.#met.set(tenantId, met);
+  }
+
+  /** Opens the next databases, in the order of their names. */
   #look() {
     const names = namesIn(tenantsFolder(this.#root)).toSorted();
     const rest = names.filter((name) => name > this.#after);
@@ -86,7 +86,7 @@ export class StoreCondition {
     for (const name of next) {
       const tenantId = tenantOf(name);
       if (tenantId === null) continue;
-      const reason = headerFault(databaseFile(this.#root, tenantId));
+      const reason = openingFault(databaseFile(this.#root, tenantId));
       if (reason === null) this.#found.delete(tenantId);
       else this.#found.set(tenantId, { kind: "damaged", tenantId, reason });
     }
@@ -127,48 +127,26 @@ function writeFault(root: string): StoreFault | null {
   }
 }
 
-const HEADER_BYTES = 100;
-const MAGIC = "SQLite format 3\0";
-/** Where the header of a database has its figures. */
-const AT = { pageSize: 16, changes: 24, pages: 28, userVersion: 60, pagesValidFor: 92 } as const;
-
 /**
- * What the beginning of a database says against it; null if nothing, or if there is no file, as
- * while a tenant is being made. What is still in its log only makes a database longer.
+ * What opening a database says against it; null if nothing, or if there is no file, as while a
+ * tenant is being made. SQLite itself has to open it: if the server closed a handle of its own to
+ * the file, the system would release the locks of all handles of the process, SQLite's among them,
+ * and another program could take the log away under the server (P1).
  */
-function headerFault(file: string): string | null {
-  const header = Buffer.alloc(HEADER_BYTES);
-  let size = 0;
+function openingFault(file: string): string | null {
   try {
-    const handle = openSync(file, "r");
-    try {
-      size = fstatSync(handle).size;
-      readSync(handle, header, 0, HEADER_BYTES, 0);
-    } finally {
-      closeSync(handle);
-    }
+    if (statSync(file).size === 0) return `its database ${file} is empty`;
+    new TenantDatabase(file, "read").close();
+    return null;
   } catch (thrown) {
-    const isMissing = thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
-    return isMissing ? null : reasonOf(thrown);
+    return isDamage(thrown) ? `${reasonOf(thrown)}: ${file}` : null;
   }
-  if (size === 0) return `its database ${file} is empty`;
-  if (header.toString("latin1", 0, MAGIC.length) !== MAGIC) return `${file} is no database`;
-  if (header.readUInt32BE(AT.userVersion) === 0) return `its database ${file} has no tables`;
-  const written = header.readUInt16BE(AT.pageSize);
-  const pageSize = written === 1 ? 65_536 : written;
-  const isCounted = header.readUInt32BE(AT.changes) === header.readUInt32BE(AT.pagesValidFor);
-  const pages = header.readUInt32BE(AT.pages);
-  const isShort = isCounted && size < pages * pageSize;
-  return isShort ? `its database ${file} is cut short: ${size} of ${pages * pageSize} bytes` : null;
 }
 
 /** Whether a database that was damaged is whole again. One that is too large is not read. */
 function isWhole(file: string): boolean {
   try {
-    const handle = openSync(file, "r");
-    const { size } = fstatSync(handle);
-    closeSync(handle);
-    if (size > STORE_REREAD_BYTES_MAX || headerFault(file) !== null) return false;
+    if (statSync(file).size > STORE_REREAD_BYTES_MAX || openingFault(file) !== null) return false;
     const database = new TenantDatabase(file, "read");
     try {
       return database.get("PRAGMA quick_check(1)")?.quick_check === "ok";
