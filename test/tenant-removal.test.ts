@@ -178,6 +178,7 @@ describe("a tenant that its owner deletes", { timeout: 60_000 }, () => {
     const server = await started();
     const doomed = await Owner.of(server, "doomed");
     const sessionId = await doomed.session("a doomed name");
+    await doomed.prompt(sessionId, "say a doomed word");
     const closed = doomed.heard(`/session/${sessionId}/events`, "event: session_closed");
     const deleting = doomed.delete().catch(() => null);
     await closed;

@@ -108,8 +108,8 @@ describe("P10: a server stays up, small and of use to others", () => {
       const request = head("Last-Event-ID: 0").replace("POST /session ", " ");
       socket.write(`GET /session/${sessionId}/events${request}`);
     }
-    for (let turns = 0; turns < 2; turns += 1) {
-      expect(await turn(sessionId, "chunks 20000 1000")).toBe("turn_complete");
+    for (let turns = 0; turns < 8; turns += 1) {
+      expect(await turn(sessionId, "chunks 5000 1000")).toBe("turn_complete");
     }
     expect(await turn(await made(), "say hello")).toBe("turn_complete");
   }, 60_000);

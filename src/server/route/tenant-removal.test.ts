@@ -280,6 +280,7 @@ describe("a tenant of which a server elsewhere has sessions", () => {
     const { store } = people.world.daemon.world;
     const held = [await made(ada), await made(ada)].toSorted();
     for (const id of held) {
+      await prompted(ada, id, "say hello");
       await ada.call("DELETE", `/session/${id}`);
       const key = { tenantId: ACME, sessionId: parseSessionId(id) ?? expect.fail() };
       const entry = changeEntry({ act: "session_seized", by: OPERATOR, details: {}, atMs: 0 });

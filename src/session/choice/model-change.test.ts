@@ -29,11 +29,17 @@ async function made(modelConfig: ModelConfig, ...flags: readonly string[]) {
   return { ...session, key, live };
 }
 
-/** All that was told, as a client sees it that loads the session. */
+/** What a client sees that loads the session. */
 async function told({ runtime, live }: Opened): Promise<readonly LogEvent[]> {
   const { compactedReplay, liveJournal } = value(await runtime.replay(live.key, "full"));
   const all = [...compactedReplay, ...liveJournal];
   return all.flatMap((event) => ("id" in event ? [event] : []));
+}
+
+/** What a client sees that reads the stream from the beginning. */
+async function logged({ stage, live }: Opened): Promise<readonly LogEvent[]> {
+  const page = value(await stage.world.store.readEvents(live.key, { after: 0, limit: 1_000 }));
+  return page.events.map(({ text }) => JSON.parse(text));
 }
 
 const NAMES = ["model", "effort", "temperature", "verbosity"] as const;
@@ -89,7 +95,7 @@ describe("P7: the model of a session and how it is set", () => {
     value(
       await runtime.choices.changeModel(key, { modelId: "echo-large", reasoning: "high" }, ada),
     );
-    const events = (await told(session)).filter(({ type }) => type.startsWith("model_"));
+    const events = (await logged(session)).filter(({ type }) => type.startsWith("model_"));
     const first = { modelId: null, temperature: 0.2 };
     const by = { originatorClientId: "ada" };
     expect(events).toMatchObject([
@@ -148,7 +154,7 @@ describe("P7: the model of a session and how it is set", () => {
       { reasoning: "low" },
     ];
     await Promise.all(changes.map((change) => runtime.choices.changeModel(key, change, ada)));
-    const changed = (await told(session)).flatMap((event) =>
+    const changed = (await logged(session)).flatMap((event) =>
       event.type === "model_config_changed" ? [event.data.to] : [],
     );
     const first = { modelId: "echo-large" };
