@@ -128,6 +128,7 @@ describe("the end of a session for one, or for all", () => {
 
   it("deleting several at once says of each what became of it", async () => {
     const [ada, bob] = await Promise.all([newSession(server()), newSession(server())]);
+    await bob.prompt(script("say hello"));
     await bob.close();
     const stranger = crypto.randomUUID();
     const ids = [ada.sessionId, bob.sessionId, stranger];
