@@ -169,14 +169,14 @@ export class SessionHost {
     const away = (await live.settled()) ?? (await fullDisk(this.#world, live.key, this.#streams));
     if (away !== null) return { ok: false, refusal: away };
     let hold = UNHELD;
-    const outcome = await live.credit.admit(bounded.value, async (paid) => {
+    const admission = live.credit.admit(bounded.value, async (paid) => {
       await live.settled();
       hold = this.#streams.holdVerdict(live, command.promptId, clientOf(command.actor));
       return this.#submit(live, paid);
     });
+    const outcome = await admission.finally(() => hold.limit());
     const admitted = accepted(outcome);
     if (!admitted.ok) hold.answered("settled");
-    hold.limit();
     return admitted.ok ? ok({ ...outcome, eventEpoch: live.epoch, hold }) : admitted;
   }
 

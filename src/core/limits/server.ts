@@ -12,6 +12,9 @@ export const CONNECTIONS_EXTRA_MIN = 32;
 /** Connections or streams that a tenant or user may have where all others are taken. */
 export const CONNECTIONS_LITTLE_MAX = 4;
 
+/** Connections of callers without a token that send a body: how long it takes is up to them. */
+export const CONNECTIONS_OF_STRANGERS_MAX = 16;
+
 /** How long a connection that made room is still read, and how many of them there are. */
 export const SOCKET_LINGER_MS = 1_000;
 export const SOCKETS_EVICTED_MAX = 64;

@@ -123,8 +123,9 @@ export class BodyReader {
 
   /** Charges a chunk of a body; one of a small body in any case. */
   #charge(charge: Charge, chunkBytes: number, bodyBytes: number): Refusal | null {
-    const cost = Math.max(chunkBytes, BODY_CHUNK_BYTES_MIN);
     const isSmall = bodyBytes + chunkBytes <= BODY_SMALL_BYTES_MAX;
+    // A small body is taken in any case, so its chunks must not use up what others have.
+    const cost = isSmall ? chunkBytes : Math.max(chunkBytes, BODY_CHUNK_BYTES_MIN);
     const excess = isSmall ? null : this.#shares.take(charge.holder, cost);
     if (isSmall) this.#shares.force(charge.holder, cost);
     if (excess === null) charge.bytes += cost;

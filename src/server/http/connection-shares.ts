@@ -1,5 +1,5 @@
 import type { Refusal } from "../../core/error.ts";
-import { CONNECTIONS_LITTLE_MAX } from "../../core/limits.ts";
+import { CONNECTIONS_LITTLE_MAX, CONNECTIONS_OF_STRANGERS_MAX } from "../../core/limits.ts";
 import { FairShares, type ShareHolder } from "./fair-shares.ts";
 import { extraConnections } from "./listener.ts";
 
@@ -19,6 +19,7 @@ export class ConnectionShares {
   readonly #load: ConnectionLoad;
   readonly #requests: FairShares;
   readonly #streams: FairShares;
+  readonly #strangers: FairShares;
 
   constructor(load: ConnectionLoad) {
     this.#load = load;
@@ -37,35 +38,54 @@ export class ConnectionShares {
       total: max,
       reserved: 0,
     });
+    this.#strangers = new FairShares({
+      ...{ resource: "connections", share: 1 / 2, kept: 0, little: 1 },
+      total: CONNECTIONS_OF_STRANGERS_MAX,
+      reserved: 0,
+    });
   }
 
   /** What one request holds of them, nothing at first. */
   hold(): ConnectionHold {
-    return new ConnectionHold(this.#requests, this.#streams, () => this.#load.isCrowded());
+    const shares = {
+      requests: this.#requests,
+      streams: this.#streams,
+      strangers: this.#strangers,
+    };
+    return new ConnectionHold(shares, () => this.#load.isCrowded());
   }
+}
+
+interface Shares {
+  readonly requests: FairShares;
+  readonly streams: FairShares;
+  readonly strangers: FairShares;
 }
 
 /** The connection of one request, which may become that of a stream. */
 export class ConnectionHold {
-  readonly #requests: FairShares;
-  readonly #streams: FairShares;
+  readonly #shares: Shares;
   readonly #isCrowded: () => boolean;
   #release: () => void = () => {};
   #isOver = false;
 
-  constructor(requests: FairShares, streams: FairShares, isCrowded: () => boolean) {
-    this.#requests = requests;
-    this.#streams = streams;
+  constructor(shares: Shares, isCrowded: () => boolean) {
+    this.#shares = shares;
     this.#isCrowded = isCrowded;
   }
 
   request(holder: ShareHolder): Refusal | null {
-    return this.#take(this.#requests, holder, this.#isCrowded());
+    return this.#take(this.#shares.requests, holder, this.#isCrowded());
+  }
+
+  /** A request with a body whose caller is not known, and need not be. */
+  stranger(holder: ShareHolder): Refusal | null {
+    return this.#take(this.#shares.strangers, holder, false);
   }
 
   /** The connection is a stream's from now on. */
   stream(holder: ShareHolder): Refusal | null {
-    return this.#take(this.#streams, holder, false);
+    return this.#take(this.#shares.streams, holder, false);
   }
 
   /** The request is over, or its client has disconnected. */

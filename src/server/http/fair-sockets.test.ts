@@ -49,7 +49,17 @@ const slow = route({
   },
 });
 
-const ROUTES = [stream, quick, slow];
+/** Open on every server, as the one that takes the code of an invitation. */
+const code = route({
+  method: "POST",
+  path: "/code",
+  gate: "open",
+  needs: null,
+  takesCode: true,
+  handle: async () => json(200, {}),
+});
+
+const ROUTES = [stream, quick, slow, code];
 const QUIET = { token: "quiet/q", from: "127.0.9.1" };
 const OPERATOR = { token: "operator", from: "127.0.9.2" };
 
@@ -217,5 +227,18 @@ describe("one person without tokens", () => {
     const requests = Array.from({ length: 64 }, () => sendAs(world, {}, "POST", "/quick", "{}"));
     for (const { status } of await Promise.all(requests)) expect(status).toBe(200);
     expect(world.server.openStreamCount).toBe(70);
+  });
+});
+
+describe("P10: bodies of callers without a token", () => {
+  it("hold few connections, however slowly they come, one by one and from anywhere", async () => {
+    const world = await guarded();
+    const announced = { "Content-Type": "application/json", "Content-Length": "100" };
+    for (let sent = 0; sent < 4 * MAX + CONNECTIONS_EXTRA_MIN; sent += 1) {
+      const socket = await idle(world, `127.0.3.${1 + (sent % 8)}`);
+      socket.write(`${headOf(world, "POST /code", {}, announced)}{`);
+      if (sent % MAX === 0) await passes(world);
+    }
+    await passes(world);
   });
 });

@@ -147,6 +147,9 @@ export class RequestPipeline {
     const kind = bodyKindOf(match.route);
     const address = networkOf(this.#proxies.peerOf(incoming).address);
     const holder = { ...this.#shareOf(caller), address };
+    const isStranger = who === null && kind !== "none" && !holder.isOperator;
+    const tooMany = isStranger ? connection.stranger(holder) : null;
+    if (tooMany !== null) return refused(tooMany, { Connection: "close" });
     const answer = await this.#bodies.with(incoming, kind, holder, (body) =>
       body.ok ? this.#serve(exchange, match, who, body.value) : refused(body.refusal),
     );
