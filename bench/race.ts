@@ -33,7 +33,7 @@ export const RACE_TINY: RaceScale = {
   ways: ["direct"],
 };
 
-export interface RaceOutcome extends RaceReport {
+interface RaceOutcome extends RaceReport {
   readonly way: Way;
   readonly busyMs: number;
 }
