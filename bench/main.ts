@@ -10,7 +10,7 @@ import { trials as wire } from "./wire.ts";
 
 // `npm run bench` measures every trial, `npm run bench -- core` those of one group, and
 // `npm run bench -- stall` how long one request holds the others. `npm run bench -- race`, which
-// takes some ten minutes and is not part of "every trial", sends 60,000 prompts of busy clients.
+// is not part of "every trial" since it takes long, sends 60,000 prompts of busy clients.
 
 const TRIALS: readonly Trial[] = [...core, ...store, ...agent, ...bus, ...session, ...wire];
 
