@@ -13,7 +13,7 @@ export const LOG_MESSAGES = {
   "store failed": "error",
   "store not loaded": "error",
   "store acted": "info",
-  "store active": "info",
+  "store active": "debug",
   recovered: "info",
   degraded: "error",
   "no longer degraded": "info",
