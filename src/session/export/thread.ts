@@ -1,14 +1,15 @@
 import { Worker } from "node:worker_threads";
-import { refusal } from "../../core/error.ts";
+import { type Refusal, refusal } from "../../core/error.ts";
 import {
   EXPORT_HEAP_BYTES_MAX,
   EXPORT_PIECE_MS_MAX,
-  EXPORT_THREADS_MAX,
+  EXPORT_UNREAD_MS_MAX,
 } from "../../core/limits.ts";
-import type { Clock } from "../../platform/clock.ts";
-import { Semaphore } from "../../platform/semaphore.ts";
+import { ok, type Result } from "../../core/result.ts";
+import type { CallOff, Clock } from "../../platform/clock.ts";
 import { threadScript } from "../../platform/thread-script.ts";
-import type { ExportFormat, ExportWriter } from "./export.ts";
+import type { ExportFormat, ExportWriter, OpenedExport } from "./export.ts";
+import { ExportPermits, type ExportReader } from "./permits.ts";
 import { ExportBroken, type Exported } from "./source.ts";
 import type { ExportJob, PageRequest, ThreadMessage } from "./worker.ts";
 
@@ -31,53 +32,108 @@ const WRITER: ThreadProgram = {
 export class ExportThreads implements ExportWriter {
   readonly #clock: Clock;
   readonly #program: ThreadProgram;
-  readonly #permits = new Semaphore(EXPORT_THREADS_MAX);
-  readonly #threads = new Set<ExportThread>();
-  #isOver = false;
+  readonly #permits: ExportPermits;
+  readonly #open = new Set<ReadExport>();
 
   constructor(clock: Clock, program = WRITER) {
     this.#clock = clock;
     this.#program = program;
+    this.#permits = new ExportPermits(clock);
   }
 
-  /** How many threads there are at the moment. */
-  get count(): number {
-    return this.#threads.size;
+  /** How many threads there are at the moment, and how many readers wait for one. */
+  get counts() {
+    return { threads: this.#open.size, waiting: this.#permits.waitingCount };
   }
 
-  /** The pieces of a file. No thread is started before the first of them is wanted. */
-  async *pieces(exported: Exported, format: ExportFormat): AsyncGenerator<string> {
-    const release = await this.#permits.acquire();
-    try {
-      yield* this.#written(exported, format);
-    } finally {
-      release();
-    }
-  }
-
-  async *#written(exported: Exported, format: ExportFormat): AsyncGenerator<string> {
-    if (this.#isOver) throw STOPPING;
+  /** Answers with the first piece at hand, so that what fails before it is a refusal. */
+  async open(
+    exported: Exported,
+    format: ExportFormat,
+    { signal, ...reader }: ExportReader,
+  ): Promise<Result<OpenedExport>> {
+    const permit = await this.#permits.acquire({ ...reader, signal });
+    if (!permit.ok) return permit;
     const thread = new ExportThread(this.#program, exported, format, this.#clock);
-    this.#threads.add(thread);
-    try {
-      let piece = await thread.next();
-      while (piece !== null) {
-        yield piece;
-        piece = await thread.next();
-      }
-    } finally {
-      await thread.end(STOPPING);
-      this.#threads.delete(thread);
-    }
+    const read = new ReadExport(thread, this.#clock, () => {
+      signal.removeEventListener("abort", leave);
+      this.#open.delete(read);
+      permit.value();
+    });
+    const leave = () => void read.end();
+    this.#open.add(read);
+    signal.addEventListener("abort", leave);
+    if (signal.aborted) leave();
+    const why = await read.begin();
+    return why === null ? ok(read) : { ok: false, refusal: why };
   }
 
   /** Ends all threads, and resolves when they are gone. Exports break off in the middle. */
   async end(): Promise<void> {
-    this.#isOver = true;
-    await Promise.all([...this.#threads].map((thread) => thread.end(STOPPING)));
+    this.#permits.end();
+    await Promise.all([...this.#open].map((read) => read.end(STOPPING)));
   }
 }
 
+/**
+ * An export with its reader, who takes its pieces one by one. A reader that does not come for the
+ * next one is taken to have left.
+ */
+class ReadExport implements OpenedExport {
+  readonly #thread: ExportThread;
+  readonly #clock: Clock;
+  readonly #ended: () => void;
+  readonly pieces = this.#pieces();
+  #next: string | null = null;
+  #callOff: CallOff = () => {};
+
+  constructor(thread: ExportThread, clock: Clock, ended: () => void) {
+    this.#thread = thread;
+    this.#clock = clock;
+    this.#ended = ended;
+  }
+
+  /** Waits for its first piece; answers why there is none. */
+  async begin(): Promise<Refusal | null> {
+    try {
+      this.#next = await this.#thread.next();
+      this.#watch();
+      return null;
+    } catch (thrown) {
+      await this.end();
+      if (thrown instanceof ExportBroken) return thrown.refusal;
+      throw thrown;
+    }
+  }
+
+  async *#pieces(): AsyncGenerator<string> {
+    try {
+      while (this.#next !== null) {
+        this.#watch();
+        yield this.#next;
+        this.#callOff();
+        this.#next = await this.#thread.next();
+      }
+    } finally {
+      await this.end();
+    }
+  }
+
+  /** A property, so that it can be passed on as it is. */
+  readonly end = async (why = LEFT): Promise<void> => {
+    this.#callOff();
+    await this.#thread.end(why);
+    this.#callOff();
+    this.#ended();
+  };
+
+  #watch() {
+    this.#callOff();
+    this.#callOff = this.#clock.after(EXPORT_UNREAD_MS_MAX, () => void this.end());
+  }
+}
+
+const LEFT = givenUp("its reader has left, or its tenant is deleted");
 const STOPPING = new ExportBroken(refusal("server_stopping"));
 
 function givenUp(reason: string): ExportBroken {
