@@ -13,8 +13,7 @@ const OWN_KEYS = "models and keys come from the agent's profile; a client may no
 const OWN_LIST = "clients list and delete Fermata's sessions, not those of the agent";
 const NO_PROXY = "the server talks to agents themselves, and is not part of a chain of proxies";
 const CALLS_INSTEAD =
-  "a sub-agent's work is shown under its tool call (`_meta.parentToolCallId`), which clients, " +
-  "replay and statistics know; agents that are not offered child sessions do so";
+  "clients know a sub-agent's work by its tool call (`_meta.parentToolCallId`), not as a session";
 const TITLE_OF_OURS = "a name that a client gives is Fermata's own, and survives another agent";
 const SESSION_NEW_SAYS = "`session/new` says whether the agent needs a sign-in";
 const SIGN_IN_BY_HAND = "the operator signs in and out";
