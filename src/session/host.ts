@@ -20,7 +20,7 @@ import { EVICTED, retryIfEvicted } from "./eviction.ts";
 import { type ExportFormat, type ExportWriter, exportFile } from "./export/export.ts";
 import type { ExportReader } from "./export/permits.ts";
 import { storeSource } from "./export/source.ts";
-import { ExportThreads } from "./export/thread.ts";
+import { ExportProcesses } from "./export/process.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
 import { closeSession, deleteSession, reapIdle, shutDown } from "./life/ending.ts";
@@ -61,7 +61,7 @@ export class SessionHost {
     this.#world = world;
     this.reads = new SessionReads(world);
     this.#streams = streams;
-    this.#exports = world.exports ?? new ExportThreads(world.clock);
+    this.#exports = world.exports ?? new ExportProcesses(world.clock);
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {

@@ -76,7 +76,7 @@ export class SimulatedServer {
       tools: NO_TOOLS,
       meter: NO_METER,
       shell: this.shell,
-      // A thread takes its time from the machine, and not from the simulated clock.
+      // A process takes its time from the machine, and not from the simulated clock.
       exports: {
         open: async (exported, format) =>
           ok({ pieces: writeExport(exported, format), end: async () => {} }),

@@ -211,18 +211,18 @@ export const FORK_COMMITS_AT_ONCE_MAX = 64;
 export const EXPORT_CHUNK_CHARS = 64 * 1_024;
 
 /**
- * Each export is written in a thread of its own. So many at a time, of which one is kept for
- * tenants that have none. A thread that has not come to its next piece after this time, or has
+ * Each export is written in a process of its own. So many at a time, of which one is kept for
+ * tenants that have none. A process that has not come to its next piece after this time, or has
  * filled this heap, is ended with its export: the largest turns need three quarters of it. An export
  * whose next piece is not read for the last of these times is ended, too.
  */
-export const EXPORT_THREADS_MAX = 4;
-export const EXPORT_THREADS_KEPT_MIN = 1;
+export const EXPORT_PROCESSES_MAX = 4;
+export const EXPORT_PROCESSES_KEPT_MIN = 1;
 export const EXPORT_PIECE_MS_MAX = 60_000;
 export const EXPORT_HEAP_BYTES_MAX = 512 * 1_024 * 1_024;
 export const EXPORT_UNREAD_MS_MAX = 120_000;
 
-/** Readers that wait for one of these threads, of which some are kept likewise, and how long. */
+/** Readers that wait for one of these processes, of which some are kept likewise, and how long. */
 export const EXPORTS_WAITING_MAX = 64;
 export const EXPORTS_WAITING_KEPT_MIN = 16;
 export const EXPORT_WAIT_MS_MAX = 10_000;

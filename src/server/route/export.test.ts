@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EXPORT_CHUNK_CHARS, EXPORT_THREADS_MAX } from "../../core/limits.ts";
+import { EXPORT_CHUNK_CHARS, EXPORT_PROCESSES_MAX } from "../../core/limits.ts";
 import { fail } from "../../core/result.ts";
 import { altered } from "../../session/altered-store.fixture.ts";
 import type { SessionStore } from "../../store/store.ts";
@@ -90,14 +90,14 @@ describe("GET /session/:id/export", () => {
     await beside.turn("say hello");
     readCount = 0;
     const leaving = new AbortController();
-    const readers = Array.from({ length: EXPORT_THREADS_MAX + 2 }, () =>
+    const readers = Array.from({ length: EXPORT_PROCESSES_MAX + 2 }, () =>
       exported(beside, { signal: leaving.signal }),
     );
-    await expect.poll(() => readCount).toBe(EXPORT_THREADS_MAX);
+    await expect.poll(() => readCount).toBe(EXPORT_PROCESSES_MAX);
     leaving.abort();
     expect(new Set(await Promise.all(readers))).toEqual(new Set(["cut off"]));
     isHeld = false;
-    for (let n = 0; n <= EXPORT_THREADS_MAX; n += 1) {
+    for (let n = 0; n <= EXPORT_PROCESSES_MAX; n += 1) {
       expect(await exported(beside, { method: "HEAD" })).toBe("200 ");
     }
     expect(await exported(beside)).toContain("hello");

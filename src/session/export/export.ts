@@ -45,7 +45,7 @@ export interface ExportedFile extends OpenedExport {
   readonly mediaType: string;
 }
 
-/** Writes exports: in threads of their own, or where time is simulated, in this one. */
+/** Writes exports: in processes of their own, or where time is simulated, in this one. */
 export interface ExportWriter {
   /** Begins to write a file, for a reader who may leave at any time. */
   open(

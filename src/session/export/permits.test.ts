@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { parseTenantId, parseUserId } from "../../core/id.ts";
-import { EXPORT_THREADS_MAX, EXPORT_WAIT_MS_MAX, EXPORTS_WAITING_MAX } from "../../core/limits.ts";
+import {
+  EXPORT_PROCESSES_MAX,
+  EXPORT_WAIT_MS_MAX,
+  EXPORTS_WAITING_MAX,
+} from "../../core/limits.ts";
 import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { ExportPermits, type ExportReader } from "./permits.ts";
 
@@ -48,10 +52,10 @@ class Readers {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-describe("P10: the threads of exports", () => {
+describe("P10: the processes of exports", () => {
   it("are all for one person, and one more waits for the first that ends", async () => {
     const readers = new Readers();
-    const names = Array.from({ length: EXPORT_THREADS_MAX }, (_, n) => `local//${n}`);
+    const names = Array.from({ length: EXPORT_PROCESSES_MAX }, (_, n) => `local//${n}`);
     await readers.comes(...names, "local//next");
     expect(readers.writing).toEqual(names);
     await readers.ends("local//0");
@@ -77,7 +81,7 @@ describe("P10: the threads of exports", () => {
 
   it("are not waited for without an end, nor by a reader who has left", async () => {
     const readers = new Readers();
-    const names = Array.from({ length: EXPORT_THREADS_MAX }, (_, n) => `local//${n}`);
+    const names = Array.from({ length: EXPORT_PROCESSES_MAX }, (_, n) => `local//${n}`);
     await readers.comes(...names, "local//leaves", "local//waits");
     await readers.leaves("local//leaves");
     expect(readers.permits.waitingCount).toBe(1);
@@ -92,7 +96,7 @@ describe("P10: the threads of exports", () => {
 
   it("are waited for by so many only, of whom a tenant has its share", async () => {
     const readers = new Readers();
-    await readers.comes(...Array.from({ length: EXPORT_THREADS_MAX }, (_, n) => `a//${n}`));
+    await readers.comes(...Array.from({ length: EXPORT_PROCESSES_MAX }, (_, n) => `a//${n}`));
     const crowd = Array.from({ length: EXPORTS_WAITING_MAX }, (_, n) => `loud/ada/${n}`);
     await readers.comes(...crowd);
     const refused = [...readers.fates.values()].filter((fate) => fate === "export_busy").length;

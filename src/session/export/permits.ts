@@ -1,7 +1,7 @@
 import type { TenantId, UserId } from "../../core/id.ts";
 import {
-  EXPORT_THREADS_KEPT_MIN,
-  EXPORT_THREADS_MAX,
+  EXPORT_PROCESSES_KEPT_MIN,
+  EXPORT_PROCESSES_MAX,
   EXPORT_WAIT_MS_MAX,
   EXPORTS_WAITING_KEPT_MIN,
   EXPORTS_WAITING_MAX,
@@ -28,7 +28,7 @@ interface WaitingReader {
 }
 
 /**
- * Permits for the threads of exports. They are few, so a tenant and a user have a share of them and
+ * Permits for the processes of exports. They are few, so a tenant and a user have a share of them and
  * of the places in the queue, and no reader waits for longer than a limit (P10). A reader that
  * leaves the queue is passed over.
  */
@@ -85,7 +85,7 @@ export class ExportPermits {
   }
 
   #mayHold(reader: ExportReader): boolean {
-    return !isBeyond([...this.#held], reader, EXPORT_THREADS_MAX, EXPORT_THREADS_KEPT_MIN);
+    return !isBeyond([...this.#held], reader, EXPORT_PROCESSES_MAX, EXPORT_PROCESSES_KEPT_MIN);
   }
 
   #given(reader: ExportReader): Permit {
@@ -116,7 +116,7 @@ function isBeyond(
   return shareExceeded({ free, kept, ofTenant: ofTenant.length, ofUser }) !== null;
 }
 
-const BUSY = fail("export_busy", { limit: EXPORT_THREADS_MAX });
+const BUSY = fail("export_busy", { limit: EXPORT_PROCESSES_MAX });
 const STOPPING = fail("server_stopping");
 /** No client reads this. */
 const LEFT = fail("export_given_up", { reason: "its reader has left, or its tenant is deleted" });

@@ -1,4 +1,4 @@
-import { Worker } from "node:worker_threads";
+import { type ChildProcess, fork } from "node:child_process";
 import { type Refusal, refusal } from "../../core/error.ts";
 import {
   EXPORT_HEAP_BYTES_MAX,
@@ -11,27 +11,28 @@ import { threadScript } from "../../platform/thread-script.ts";
 import type { ExportFormat, ExportWriter, OpenedExport } from "./export.ts";
 import { ExportPermits, type ExportReader } from "./permits.ts";
 import { ExportBroken, type Exported } from "./source.ts";
-import type { ExportJob, PageRequest, ThreadMessage } from "./worker.ts";
+import type { ExportJob, PageRequest, WriterMessage } from "./writer.ts";
 
-/** What a thread runs, and how much memory it may take. */
-interface ThreadProgram {
+/** What a process runs, and how much memory it may take. */
+interface WriterProgram {
   readonly script: URL;
   readonly heapBytesMax: number;
 }
 
-const WRITER: ThreadProgram = {
-  script: threadScript("worker", import.meta.url),
+const WRITER: WriterProgram = {
+  script: threadScript("writer", import.meta.url),
   heapBytesMax: EXPORT_HEAP_BYTES_MAX,
 };
 
 /**
- * Writes exports, each in a thread of its own. Texts of agents and clients can be made so that to
- * parse and format them takes seconds: that may hold their own export, and no other request. The
- * thread ends with its export, also if the reader leaves.
+ * Writes exports, each in a process of its own. Texts of agents and clients can be made so that to
+ * parse and format them takes seconds, or more memory than there may be: that ends their own export
+ * and no other request. A thread would not do: if `JSON.parse` fills its heap, all threads end. The
+ * process ends with its export, also if the reader leaves.
  */
-export class ExportThreads implements ExportWriter {
+export class ExportProcesses implements ExportWriter {
   readonly #clock: Clock;
-  readonly #program: ThreadProgram;
+  readonly #program: WriterProgram;
   readonly #permits: ExportPermits;
   readonly #open = new Set<ReadExport>();
 
@@ -41,9 +42,9 @@ export class ExportThreads implements ExportWriter {
     this.#permits = new ExportPermits(clock);
   }
 
-  /** How many threads there are at the moment, and how many readers wait for one. */
+  /** How many processes there are at the moment, and how many readers wait for one. */
   get counts() {
-    return { threads: this.#open.size, waiting: this.#permits.waitingCount };
+    return { processes: this.#open.size, waiting: this.#permits.waitingCount };
   }
 
   /** Answers with the first piece at hand, so that what fails before it is a refusal. */
@@ -54,8 +55,8 @@ export class ExportThreads implements ExportWriter {
   ): Promise<Result<OpenedExport>> {
     const permit = await this.#permits.acquire({ ...reader, signal });
     if (!permit.ok) return permit;
-    const thread = new ExportThread(this.#program, exported, format, this.#clock);
-    const read = new ReadExport(thread, this.#clock, () => {
+    const process = new ExportProcess(this.#program, exported, format, this.#clock);
+    const read = new ReadExport(process, this.#clock, () => {
       signal.removeEventListener("abort", leave);
       this.#open.delete(read);
       permit.value();
@@ -68,7 +69,7 @@ export class ExportThreads implements ExportWriter {
     return why === null ? ok(read) : { ok: false, refusal: why };
   }
 
-  /** Ends all threads, and resolves when they are gone. Exports break off in the middle. */
+  /** Ends all processes, and resolves when they are gone. Exports break off in the middle. */
   async end(): Promise<void> {
     this.#permits.end();
     await Promise.all([...this.#open].map((read) => read.end(STOPPING)));
@@ -80,15 +81,15 @@ export class ExportThreads implements ExportWriter {
  * next one is taken to have left.
  */
 class ReadExport implements OpenedExport {
-  readonly #thread: ExportThread;
+  readonly #process: ExportProcess;
   readonly #clock: Clock;
   readonly #ended: () => void;
   readonly pieces = this.#pieces();
   #next: string | null = null;
   #callOff: CallOff = () => {};
 
-  constructor(thread: ExportThread, clock: Clock, ended: () => void) {
-    this.#thread = thread;
+  constructor(process: ExportProcess, clock: Clock, ended: () => void) {
+    this.#process = process;
     this.#clock = clock;
     this.#ended = ended;
   }
@@ -96,7 +97,7 @@ class ReadExport implements OpenedExport {
   /** Waits for its first piece; answers why there is none. */
   async begin(): Promise<Refusal | null> {
     try {
-      this.#next = await this.#thread.next();
+      this.#next = await this.#process.next();
       this.#watch();
       return null;
     } catch (thrown) {
@@ -112,7 +113,7 @@ class ReadExport implements OpenedExport {
         this.#watch();
         yield this.#next;
         this.#callOff();
-        this.#next = await this.#thread.next();
+        this.#next = await this.#process.next();
       }
     } finally {
       await this.end();
@@ -122,7 +123,7 @@ class ReadExport implements OpenedExport {
   /** A property, so that it can be passed on as it is. */
   readonly end = async (why = LEFT): Promise<void> => {
     this.#callOff();
-    await this.#thread.end(why);
+    await this.#process.end(why);
     this.#callOff();
     this.#ended();
   };
@@ -142,35 +143,49 @@ function givenUp(reason: string): ExportBroken {
 
 const TOO_SLOW = `nothing of it was written for ${EXPORT_PIECE_MS_MAX} ms`;
 
-/** One thread. It is asked for pieces one by one, and asks for pages of the store meanwhile. */
-class ExportThread {
+/** What it may know of the server's environment: nothing that is secret. */
+const PASSED_ON = ["NODE_COMPILE_CACHE", "TZ"];
+
+/** One process. It is asked for pieces one by one, and asks for pages of the store meanwhile. */
+class ExportProcess {
   readonly #exported: Exported;
   readonly #clock: Clock;
-  readonly #worker: Worker;
+  readonly #child: ChildProcess;
   readonly #gone: Promise<void>;
+  /** What brings the next piece: first the job itself. */
+  #request: ExportJob | "next";
   #failure: ExportBroken | null = null;
-  #waiting: PromiseWithResolvers<ThreadMessage> | null = null;
+  #waiting: PromiseWithResolvers<WriterMessage> | null = null;
 
-  constructor(program: ThreadProgram, exported: Exported, format: ExportFormat, clock: Clock) {
+  constructor(program: WriterProgram, exported: Exported, format: ExportFormat, clock: Clock) {
     this.#exported = exported;
     this.#clock = clock;
     const { record, manifest } = exported;
-    const workerData: ExportJob = { format, record, manifest };
-    const resourceLimits = { maxOldGenerationSizeMb: program.heapBytesMax / 1_048_576 };
-    this.#worker = new Worker(program.script, { workerData, resourceLimits });
+    const env = Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]]));
+    this.#child = fork(program.script, {
+      env,
+      execArgv: [`--max-old-space-size=${program.heapBytesMax / 1_048_576}`],
+      serialization: "advanced",
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+      // A signal of the terminal is for the server, which ends this process with its export.
+      detached: true,
+    });
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#gone = promise;
-    this.#worker.on("message", (message: ThreadMessage) => this.#waiting?.resolve(message));
-    this.#worker.on("error", ({ message }) => this.#fail(givenUp(message)));
-    this.#worker.on("exit", () => {
-      this.#fail(givenUp("its thread has ended"));
+    const gone = (reason: string) => {
+      this.#fail(givenUp(reason));
       resolve();
-    });
+    };
+    this.#child.on("message", (message: WriterMessage) => this.#waiting?.resolve(message));
+    this.#child.on("error", ({ message }) => gone(message));
+    this.#child.on("exit", () => gone("its process has ended"));
+    this.#request = { format, record, manifest };
   }
 
   /** The next piece; null at the end of the file. */
   async next(): Promise<string | null> {
-    let message = await this.#asked("next");
+    let message = await this.#asked(this.#request);
+    this.#request = "next";
     while (message.kind === "read") message = await this.#asked(await this.#page(message));
     if (message.kind === "broken") throw new ExportBroken(message.refusal);
     return message.kind === "piece" ? message.text : null;
@@ -178,7 +193,7 @@ class ExportThread {
 
   async end(why: ExportBroken): Promise<void> {
     this.#fail(why);
-    await this.#worker.terminate();
+    this.#child.kill("SIGKILL");
     await this.#gone;
   }
 
@@ -190,14 +205,15 @@ class ExportThread {
       : source.events(request.range);
   }
 
-  /** Sends a message, and resolves with the thread's next one. */
-  async #asked(message: unknown): Promise<ThreadMessage> {
+  /** Sends a message, and resolves with the process's next one. */
+  async #asked(message: object | string): Promise<WriterMessage> {
     if (this.#failure !== null) throw this.#failure;
-    const waiting = Promise.withResolvers<ThreadMessage>();
+    const waiting = Promise.withResolvers<WriterMessage>();
     this.#waiting = waiting;
     const callOff = this.#clock.after(EXPORT_PIECE_MS_MAX, () => void this.end(givenUp(TOO_SLOW)));
     try {
-      this.#worker.postMessage(message);
+      // That it has ended meanwhile is known by its exit.
+      this.#child.send(message, () => {});
       return await waiting.promise;
     } finally {
       callOff();
