@@ -46,6 +46,17 @@ describe("P10: connections without a request make room", () => {
     expect(said).toMatch(/^HTTP\/1.1 503 .*Retry-After: 5\r\n.*server_busy/s);
   });
 
+  it("when they never ask, before those of clients that have", async () => {
+    const options = { maxConnections: 2 * MAX };
+    const world = await serve(ROUTES, options, { authenticator: BY_NAME });
+    const quiet = await Promise.all(
+      Array.from({ length: 8 }, () => ask(world, "POST /quick", QUIET)),
+    );
+    for (let count = 0; count < 4 * MAX; count += 1) await idle(world, "127.0.9.1");
+    await passes(world);
+    expect(quiet.map(({ socket }) => socket.readableEnded)).toEqual(quiet.map(() => false));
+  });
+
   it("first those of the address that has the most", async () => {
     const world = await guarded();
     const quiet = await ask(world, "POST /quick", QUIET);
@@ -145,13 +156,13 @@ describe("P10: connections with a request are shared", () => {
 });
 
 describe("one person without tokens", () => {
-  it("has all of it: an SDK with 64 streams, and a browser with six tabs", async () => {
+  it("has all of it: two SDKs with 64 streams each, and a browser with six tabs", async () => {
     const world = await serve(ROUTES);
-    const streams = Array.from({ length: 64 + 6 }, () => ask(world, "GET /stream", {}));
+    const streams = Array.from({ length: 2 * 64 + 6 }, () => ask(world, "GET /stream", {}));
     for (const { status } of await Promise.all(streams)) expect(status).toBe(200);
     const requests = Array.from({ length: 64 }, () => sendAs(world, {}, "POST", "/quick", "{}"));
     for (const { status } of await Promise.all(requests)) expect(status).toBe(200);
-    expect(world.server.openStreamCount).toBe(70);
+    expect(world.server.openStreamCount).toBe(134);
   });
 });
 
