@@ -35,7 +35,7 @@ export function formAnswer(params: JsonObject, { outcome, answers = {} }: AskAns
   return { action: "accept", content };
 }
 
-type Fields = ReadonlyMap<string, unknown>;
+type FormFields = ReadonlyMap<string, unknown>;
 
 function fieldsOf(params: JsonObject): JsonObject {
   return objectAt(objectAt(params, "requestedSchema") ?? {}, "properties") ?? {};
@@ -65,7 +65,7 @@ function questionOf(key: string, schema: JsonObject, message: string): JsonObjec
 }
 
 /** The field whose own answer this one is the free text for; null for any other field. */
-function ownerOf(key: string, fields: Fields): string | null {
+function ownerOf(key: string, fields: FormFields): string | null {
   const owner = key.endsWith(FREE_TEXT) ? key.slice(0, -FREE_TEXT.length) : "";
   const isFree = choicesOf(asSchema(fields.get(key))).length === 0;
   return isFree && choicesOf(asSchema(fields.get(owner))).length > 0 ? owner : null;
@@ -103,7 +103,7 @@ const YES_OR_NO: readonly Choice[] = [
 ];
 
 /** People answer with text; a form may want a number, a boolean, a choice or several. */
-function filled(key: string, text: string, fields: Fields): JsonObject {
+function filled(key: string, text: string, fields: FormFields): JsonObject {
   const schema = asSchema(fields.get(key));
   const { type } = schema;
   if (type === "boolean") return { [key]: /^\s*(true|yes)\s*$/i.test(text) };

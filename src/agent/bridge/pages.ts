@@ -9,7 +9,7 @@ import type { AgentAsk, AskAnswer } from "../agent.ts";
 import { ACCEPT } from "./elicitation.ts";
 
 /** A page that an agent wants a person to open, as to sign in. */
-export interface Page {
+export interface WebPage {
   /** The agent's id, by which it says that the page is done with. */
   readonly elicitationId: string;
   readonly message: string;
@@ -22,7 +22,7 @@ export interface Page {
  * Reads a request to open a page. People open what they are shown here, so it has to be a page of
  * the web, and its address must show where it leads: a name before the host would hide that.
  */
-export function readPage(params: JsonObject): Result<Page> {
+export function readPage(params: JsonObject): Result<WebPage> {
   const refused = (reason: string) => fail("elicitation_invalid", { reason });
   const elicitationId = stringAt(params, "elicitationId") ?? "";
   const text = stringAt(params, "url") ?? "";
@@ -41,7 +41,7 @@ export function readPage(params: JsonObject): Result<Page> {
 }
 
 /** As a question without fields: a person opens the page and says so, or declines. */
-export function pageAsk({ message, url, host }: Page, toolCallId: string): AgentAsk {
+export function pageAsk({ message, url, host }: WebPage, toolCallId: string): AgentAsk {
   const text = `${message}\n${url}`;
   const questions = [{ answerKey: "url", header: host, question: text, url }];
   const content = [{ type: "content", content: { type: "text", text } }];
@@ -59,7 +59,7 @@ const PAGE_OPTIONS: readonly AskOption[] = [
  * To accept means that a person was shown the page. That stays true if the turn ends first: the
  * page is in the session's log, and the agent goes on waiting for what happens there.
  */
-export function pageAnswer({ outcome, ended }: AskAnswer): JsonObject {
+function pageAnswer({ outcome, ended }: AskAnswer): JsonObject {
   if (outcome.outcome === "selected") {
     return { action: outcome.optionId === ACCEPT ? "accept" : "decline" };
   }
@@ -72,7 +72,7 @@ export class OpenPages {
 
   /** Shows a page until it is answered, withdrawn by the signal, or done with. */
   async show(
-    page: Page,
+    page: WebPage,
     signal: AbortSignal,
     ask: (signal: AbortSignal) => Promise<AskAnswer>,
   ): Promise<Result<JsonObject>> {
@@ -94,7 +94,7 @@ export class OpenPages {
 }
 
 /** A page in ACP's words for what people should know and no agent waits for. */
-export function pageNotice({ message, url }: Page): AgentUpdate {
+export function pageNotice({ message, url }: WebPage): AgentUpdate {
   return { sessionUpdate: "notice", severity: "info", title: message, description: url };
 }
 

@@ -15,7 +15,7 @@ import type { AgentProfile } from "../profile/profile.ts";
 import { fitServers } from "./capability.ts";
 import type { Claims } from "./claims.ts";
 import type { AgentHost } from "./host.ts";
-import type { Page } from "./pages.ts";
+import type { WebPage } from "./pages.ts";
 import { type AnswerObserver, request } from "./request.ts";
 import type { Arrival, BridgeSession } from "./session.ts";
 
@@ -24,7 +24,7 @@ export class SessionOpening {
   readonly #host: AgentHost;
   readonly #claims: Claims;
   readonly #session: BridgeSession;
-  readonly #page = Promise.withResolvers<Page>();
+  readonly #page = Promise.withResolvers<WebPage>();
   /** The id of its latest call to the agent. */
   #callId = 0;
   #isRestoring = false;
@@ -41,7 +41,7 @@ export class SessionOpening {
   }
 
   /** Resolves if the agent wants a page opened before it goes on, as to sign in. */
-  get page(): Promise<Page> {
+  get page(): Promise<WebPage> {
     return this.#page.promise;
   }
 
@@ -50,7 +50,7 @@ export class SessionOpening {
   }
 
   /** A person needs longer than a call may take. */
-  offer(page: Page) {
+  offer(page: WebPage) {
     this.#host.connection.limitAnew(this.#callId, AGENT_SIGN_IN_MS_MAX);
     this.#page.resolve(page);
   }

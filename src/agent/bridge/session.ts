@@ -26,7 +26,7 @@ import { KnownToolCalls } from "./ask.ts";
 import { fitServers } from "./capability.ts";
 import type { AgentHost } from "./host.ts";
 import { Inbox } from "./inbox.ts";
-import { type Page, pageAsk, pageNotice } from "./pages.ts";
+import { pageAsk, pageNotice, type WebPage } from "./pages.ts";
 import { AgentReplay } from "./replay.ts";
 import { type Callee, request } from "./request.ts";
 import { Settings } from "./settings.ts";
@@ -205,7 +205,7 @@ export class BridgeSession implements AgentSession {
    * Shows a page as an ask. Between turns there is none: clients are notified of it, and that is
    * all which an agent can be told that it wants a page opened.
    */
-  async showPage(page: Page, signal: AbortSignal): Promise<Result<JsonObject>> {
+  async showPage(page: WebPage, signal: AbortSignal): Promise<Result<JsonObject>> {
     if (this.#isRestoring) return ok({ action: "cancel" });
     if (this.#turns.isRunning) {
       const ask = pageAsk(page, this.nextQuestion());

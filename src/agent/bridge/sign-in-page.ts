@@ -7,15 +7,15 @@ import type { FaultLog } from "../fault.ts";
 import type { AgentProfile } from "../profile/profile.ts";
 import { errorAnswer } from "./agent-requests.ts";
 import type { AgentAbilities } from "./capability.ts";
-import { type Page, readPage } from "./pages.ts";
+import { readPage, type WebPage } from "./pages.ts";
 import type { Arrival } from "./session.ts";
 
 /** A call of ours in which the agent may want a page opened. */
 export interface PageCaller {
   isCalling(callId: number): boolean;
-  offer(page: Page): void;
+  offer(page: WebPage): void;
   /** Resolves if the agent wants one opened. */
-  readonly page: Promise<Page>;
+  readonly page: Promise<WebPage>;
 }
 
 interface SignInContext {
@@ -32,7 +32,7 @@ interface SignInContext {
  */
 export class SignInPage {
   readonly #context: SignInContext;
-  #page: Page | null = null;
+  #page: WebPage | null = null;
 
   constructor(context: SignInContext) {
     this.#context = context;
@@ -70,7 +70,7 @@ export class SignInPage {
     return { result: { action: "accept" } };
   }
 
-  #refused({ message, url }: Page): Result<never> {
+  #refused({ message, url }: WebPage): Result<never> {
     const { profile, abilities } = this.#context;
     const reason = `${message} Open ${url} and then try again`;
     const methods = abilities.authMethods.join(", ");

@@ -16,7 +16,7 @@ function said({ stream }: Approvals): string {
 }
 
 describe("a page that an agent wants opened", () => {
-  it("P1: is an ask with its address, until a vote or until the agent is done with it", async () => {
+  it("P1: is an ask with its address, until a vote or the end of the page", async () => {
     const session = await Approvals.open();
     const first = await session.asked(pageWith("e1"));
     const { asks } = await session.view();
