@@ -213,8 +213,8 @@ export const EXPORT_CHUNK_CHARS = 64 * 1_024;
 /**
  * Each export is written in a process of its own. So many at a time, of which one is kept for
  * tenants that have none. A process that has not come to its next piece after this time, or has
- * filled this heap, is ended with its export: the largest turns need three quarters of it. An export
- * whose next piece is not read for the last of these times is ended, too.
+ * filled this heap, is ended with its export: large turns of text need three quarters of it. An
+ * export whose next piece is not read for the last of these times is ended, too.
  */
 export const EXPORT_PROCESSES_MAX = 4;
 export const EXPORT_PROCESSES_KEPT_MIN = 1;

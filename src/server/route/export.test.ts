@@ -74,7 +74,7 @@ describe("GET /session/:id/export", () => {
     expect(await exported(beside)).toBe("cut off");
   });
 
-  it("P10: whose reader has left, or wants its head alone, holds no place for the next", async () => {
+  it("P10: whose reader has left, or wants its head alone, holds no process", async () => {
     let isHeld = true;
     const held = Promise.withResolvers<void>();
     let readCount = 0;

@@ -117,7 +117,7 @@ describe("P10: large turns", () => {
     await runtime.shutDown(AbortSignal.abort());
   });
 
-  it("that fail at their end give back the permit, and what waits behind them is decided", async () => {
+  it("that fail at their end give back the permit, and what waits is decided", async () => {
     const { settling } = new OpenTurns(0);
     const log: string[] = [];
     const taken = (promptId: string): TakenCommand => ({

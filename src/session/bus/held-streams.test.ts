@@ -89,7 +89,7 @@ describe("an event that is held back from the streams of a client", () => {
     expect(await heard(own)).toEqual([4, "replay_complete"]);
   });
 
-  it("P10: does not hold what has no id and was said before it; that of after it waits", async () => {
+  it("P10: does not hold what has no id and was said before it", async () => {
     const own = world.subscribe({ clientId: ada });
     await world.say(2);
     world.bus.announce(notice("before", {}));

@@ -19,17 +19,17 @@ export interface ExportReader {
   readonly signal: AbortSignal;
 }
 
-type Permit = Result<() => void>;
+type PermitAnswer = Result<() => void>;
 
 interface WaitingReader {
   readonly reader: ExportReader;
   /** Ends the wait, once. The permit is made only if it is still wanted. */
-  settle(permit: () => Permit): void;
+  settle(permit: () => PermitAnswer): void;
 }
 
 /**
- * Permits for the processes of exports. They are few, so a tenant and a user have a share of them and
- * of the places in the queue, and no reader waits for longer than a limit (P10). A reader that
+ * Permits for the processes of exports. They are few, so a tenant and a user have a share of them
+ * and of the places in the queue, and no reader waits for longer than a limit (P10). A reader that
  * leaves the queue is passed over.
  */
 export class ExportPermits {
@@ -51,7 +51,7 @@ export class ExportPermits {
    * A permit as its release, or why there is none. Calling the release again does nothing. A reader
    * that may have one passes those who wait, because they may not.
    */
-  async acquire(reader: ExportReader): Promise<Permit> {
+  async acquire(reader: ExportReader): Promise<PermitAnswer> {
     if (this.#isOver) return STOPPING;
     if (reader.signal.aborted) return LEFT;
     if (this.#mayHold(reader)) return this.#given(reader);
@@ -66,8 +66,8 @@ export class ExportPermits {
     for (const { settle } of this.#waiting) settle(() => STOPPING);
   }
 
-  async #queued(reader: ExportReader): Promise<Permit> {
-    const { promise, resolve } = Promise.withResolvers<Permit>();
+  async #queued(reader: ExportReader): Promise<PermitAnswer> {
+    const { promise, resolve } = Promise.withResolvers<PermitAnswer>();
     const waiting: WaitingReader = {
       reader,
       settle: (permit) => {
@@ -88,7 +88,7 @@ export class ExportPermits {
     return !isBeyond([...this.#held], reader, EXPORT_PROCESSES_MAX, EXPORT_PROCESSES_KEPT_MIN);
   }
 
-  #given(reader: ExportReader): Permit {
+  #given(reader: ExportReader): PermitAnswer {
     // A copy, because one reader may hold several.
     const held = { ...reader };
     this.#held.add(held);
@@ -110,10 +110,21 @@ function isBeyond(
   kept: number,
 ): boolean {
   const free = limit - others.length;
-  if (userId === null) return free <= 0;
   const ofTenant = others.filter((one) => one.tenantId === tenantId);
-  const ofUser = ofTenant.filter((one) => one.userId === userId).length;
-  return shareExceeded({ free, kept, ofTenant: ofTenant.length, ofUser }) !== null;
+  const ofUser = ofTenant.filter((one) => one.userId === userId);
+  const holders = [
+    { scope: "tenant", held: ofTenant.length },
+    { scope: "user", held: ofUser.length },
+  ] as const;
+  const exceeded = shareExceeded({
+    amount: 1,
+    free,
+    open: userId === null ? free : free - kept,
+    little: 1,
+    ceiling: { kind: "times_free" },
+    holders: userId === null ? [] : holders,
+  });
+  return exceeded !== null;
 }
 
 const BUSY = fail("export_busy", { limit: EXPORT_PROCESSES_MAX });
