@@ -8,13 +8,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { HEALTH_LOOK_AGE_MS_MAX } from "../../src/core/limits.ts";
 import { runNode } from "../house/run.ts";
+import { ENTRY } from "./program.fixture.ts";
 import { ServeProcess } from "./serve.fixture.ts";
-
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 
 async function served(options: Parameters<typeof ServeProcess.start>[0] = {}) {
   const server = await ServeProcess.start(options);
