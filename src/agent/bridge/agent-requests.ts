@@ -5,6 +5,7 @@ import type { Access } from "../../core/policy/access.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Semaphore } from "../../platform/semaphore.ts";
 import { CLIENT_METHODS } from "../../wire/acp.ts";
+import { whyRefused } from "../../wire/acp-coverage.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AccessAnswer } from "../agent.ts";
 import type { RequestContext, Served, Serving } from "../connection.ts";
@@ -129,8 +130,11 @@ export function errorAnswer(code: number, message: string): Served {
   return { error: { code, message } };
 }
 
+/** With the reason, where ACP has the method and the server does not serve it. */
 export function notFound(method: string): Served {
-  return errorAnswer(RPC_ERRORS.methodNotFound, `Method not found: ${method}`);
+  const why = whyRefused(method);
+  const reason = why === null ? "" : ` (${why})`;
+  return errorAnswer(RPC_ERRORS.methodNotFound, `Method not found: ${method}${reason}`);
 }
 
 function internalError(thrown: unknown): Served {

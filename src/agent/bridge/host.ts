@@ -280,7 +280,7 @@ export class AgentHost {
   };
 
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
-    if (method === CLIENT_METHODS.completeElicitation || isVendorMethod(method)) return undefined;
+    if (WITHOUT_EFFECT.has(method) || isVendorMethod(method)) return undefined;
     if (method !== CLIENT_METHODS.update) {
       this.faults.add("unknown_method", method);
       return undefined;
@@ -337,6 +337,12 @@ export class AgentHost {
     await Promise.all(sessions.map(lose));
   }
 }
+
+/** Notifications that the server has no use for. They are legal, so they are no faults. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
+  CLIENT_METHODS.completeElicitation,
+  CLIENT_METHODS.authStatusUpdate,
+]);
 
 /** ACP reserves these names for vendors, so they are no faults. */
 function isVendorMethod(method: string): boolean {
