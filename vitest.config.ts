@@ -1,9 +1,10 @@
 import { defineConfig } from "vitest/config";
-import { prepareTestEnvironment } from "./scripts/test-environment.ts";
+import { prepareTestEnvironment, programsOfBuild } from "./scripts/test-environment.ts";
 
 prepareTestEnvironment();
 
 export default defineConfig({
+  plugins: [programsOfBuild()],
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     // Each test owns its world, so workers can be shared: about six times faster.

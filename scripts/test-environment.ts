@@ -4,7 +4,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statfsSync } from "node:fs";
 import { freemem, tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { buildIsFresh } from "./freshness.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -22,6 +22,32 @@ export function prepareTestEnvironment(): void {
   // Servers start from the build in half the time; one that is older than the sources is no use.
   process.env.FERMATA_TEST_BUILD ??= buildIsFresh(ROOT) ? "fresh" : "";
   process.env.TMPDIR ??= temporaryFolder();
+}
+
+/** The modules that start a program beside them: a thread, or a process. */
+const STARTERS = [
+  "store/sqlite/store",
+  "session/export/thread",
+  "agent/profile/known",
+  "agent/user/user-files",
+];
+
+/** Lets the modules under test start the programs of the build, each of which is one file. */
+export function programsOfBuild() {
+  const places = new Map(
+    STARTERS.map((name) => [
+      join(ROOT, "src", `${name}.ts`),
+      JSON.stringify(pathToFileURL(join(ROOT, "dist", `${name}.js`)).href),
+    ]),
+  );
+  return {
+    name: "programs-of-build",
+    enforce: "pre" as const,
+    transform(code: string, id: string) {
+      const place = process.env.FERMATA_TEST_BUILD ? places.get(id) : undefined;
+      return place === undefined ? null : code.replaceAll("import.meta.url", place);
+    },
+  };
 }
 
 /**
