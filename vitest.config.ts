@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { prepareTestEnvironment, programsOfBuild } from "./scripts/test-environment.ts";
+import { SlowestFirst } from "./scripts/test-order.ts";
 
 prepareTestEnvironment();
 
@@ -8,6 +9,7 @@ export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     // Each test owns its world, so workers can be shared: about six times faster.
+    sequence: { sequencer: SlowestFirst },
     pool: "threads",
     isolate: false,
     // Most of them wait for processes of theirs; by itself vitest takes one on two cores.

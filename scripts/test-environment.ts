@@ -22,6 +22,8 @@ export function prepareTestEnvironment(): void {
   // Servers start from the build in half the time; one that is older than the sources is no use.
   process.env.FERMATA_TEST_BUILD ??= buildIsFresh(ROOT) ? "fresh" : "";
   process.env.TMPDIR ??= temporaryFolder();
+  // vitest has read it. The processes of tests write to pipes, and what they say is compared.
+  delete process.env.FORCE_COLOR;
 }
 
 /** The modules that start a program beside them: a thread, or a process. */
