@@ -1,4 +1,4 @@
-import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
+import { type AgentUpdate, type ContentBlock, promptText } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
@@ -23,7 +23,7 @@ import type { OwnFolders } from "../workspace/location.ts";
 import { Terminals } from "../workspace/terminals.ts";
 import { type AgentRequest, AgentRequests } from "./agent-requests.ts";
 import { KnownToolCalls } from "./ask.ts";
-import { fitServers } from "./capability.ts";
+import { fitContent, fitServers } from "./capability.ts";
 import type { AgentHost } from "./host.ts";
 import { Inbox } from "./inbox.ts";
 import { AgentReplay } from "./replay.ts";
@@ -198,6 +198,24 @@ export class BridgeSession implements AgentSession {
   /** While the agent restores the session, no client could answer. */
   async ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
     return this.#isRestoring ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
+  }
+
+  /** What was said into the turn, as the agent that fetches it reads it. */
+  async takeMessages() {
+    const { capabilities } = this.#host.abilities;
+    const messages = this.#turns.isRunning ? await this.listener.takeMessages() : [];
+    const items = messages.map(({ messageId, content }) => {
+      const displayText = promptText(content);
+      return { messageId, displayText, content: fitContent(content, capabilities) };
+    });
+    const hasQueuedPrompt = this.listener.hasQueuedPrompt();
+    return { messages: items.map(({ displayText }) => displayText), items, hasQueuedPrompt };
+  }
+
+  /** Whether the agent may go on by itself: only in its turn, and if nothing waits for its end. */
+  mayGoOn() {
+    const hasQueuedPrompt = this.listener.hasQueuedPrompt();
+    return { claimed: this.#turns.isRunning && !hasQueuedPrompt, hasQueuedPrompt };
   }
 
   prompt(turn: AgentTurn): Result<void> {
