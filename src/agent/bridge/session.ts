@@ -1,4 +1,4 @@
-import { type AgentUpdate, type ContentBlock, promptText } from "../../core/agent-update.ts";
+import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
@@ -23,9 +23,10 @@ import type { OwnFolders } from "../workspace/location.ts";
 import { Terminals } from "../workspace/terminals.ts";
 import { type AgentRequest, AgentRequests } from "./agent-requests.ts";
 import { KnownToolCalls } from "./ask.ts";
-import { fitContent, fitServers } from "./capability.ts";
+import { fitServers } from "./capability.ts";
 import type { AgentHost } from "./host.ts";
 import { Inbox } from "./inbox.ts";
+import { pageAsk, pageNotice, type WebPage } from "./pages.ts";
 import { AgentReplay } from "./replay.ts";
 import { type Callee, request } from "./request.ts";
 import { Settings } from "./settings.ts";
@@ -97,10 +98,10 @@ export class BridgeSession implements AgentSession {
   /** Files and terminals wait for this before they act. */
   readonly audit: AgentListener["audit"] = (act, details) => this.listener.audit(act, details);
 
-  /** Forms have no tool call, so each gets a number. */
-  nextQuestion(): number {
+  /** Forms and pages have no tool call, so each gets a number. */
+  nextQuestion(): string {
     this.#questions += 1;
-    return this.#questions;
+    return `question-${this.#questions}`;
   }
 
   get isOver(): boolean {
@@ -200,22 +201,27 @@ export class BridgeSession implements AgentSession {
     return this.#isRestoring ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
   }
 
-  /** What was said into the turn, as the agent that fetches it reads it. */
-  async takeMessages() {
-    const { capabilities } = this.#host.abilities;
-    const messages = this.#turns.isRunning ? await this.listener.takeMessages() : [];
-    const items = messages.map(({ messageId, content }) => {
-      const displayText = promptText(content);
-      return { messageId, displayText, content: fitContent(content, capabilities) };
-    });
-    const hasQueuedPrompt = this.listener.hasQueuedPrompt();
-    return { messages: items.map(({ displayText }) => displayText), items, hasQueuedPrompt };
+  takeMessages() {
+    return this.#turns.takeMessages();
   }
 
-  /** Whether the agent may go on by itself: only in its turn, and if nothing waits for its end. */
   mayGoOn() {
-    const hasQueuedPrompt = this.listener.hasQueuedPrompt();
-    return { claimed: this.#turns.isRunning && !hasQueuedPrompt, hasQueuedPrompt };
+    return this.#turns.mayGoOn();
+  }
+
+  /**
+   * Shows a page as an ask. Between turns there is none: clients are notified of it, and that is
+   * all which an agent can be told that it wants a page opened.
+   */
+  async showPage(page: WebPage, signal: AbortSignal): Promise<Result<JsonObject>> {
+    if (this.#isRestoring) return ok({ action: "cancel" });
+    if (this.#turns.isRunning) {
+      const ask = pageAsk(page, this.nextQuestion());
+      return this.#host.pages.show(page, signal, (either) => this.listener.ask(ask, either));
+    }
+    const notice = pageNotice(page);
+    void this.#inbox.add(sizeOf(notice), () => this.listener.update(notice));
+    return ok({ action: "accept" });
   }
 
   prompt(turn: AgentTurn): Result<void> {
