@@ -36,6 +36,7 @@ import { Claims } from "./claims.ts";
 import { describeGone, request } from "./request.ts";
 import { type Arrival, BridgeSession } from "./session.ts";
 import { SessionOpening } from "./session-opening.ts";
+import type { SignInContext } from "./sign-in.ts";
 
 /** Tells the pool about a process, before its sessions know. */
 export interface PoolObserver {
@@ -241,6 +242,14 @@ export class AgentHost {
     if (isAlone || isRunning) return this.retire();
     this.#claims.forget(agentSessionId);
     if (this.#claims.forgottenCount >= AGENT_SESSIONS_FORGOTTEN_MAX) this.retire();
+  }
+
+  /** What is known when the agent asks for a sign-in in a session of this user. */
+  signInContext({ tenantId, userId }: Pick<ConnectRequest, "tenantId" | "userId">): SignInContext {
+    const { profile, abilities, process, redacted } = this;
+    const holderOptions = userId === null ? "" : ` --tenant ${tenantId} --user ${userId}`;
+    const { authMethods: offered } = abilities;
+    return { profile, offered, variables: process.variables, holderOptions, redacted };
   }
 
   /** Gives the process no further session, so that it ends with its last. */
