@@ -9,7 +9,7 @@ import {
   SIGN_IN_ADVICE_CHARS_MAX,
 } from "../../core/limits.ts";
 import { cutText } from "../../core/text.ts";
-import type { AgentProfile } from "../profile/profile.ts";
+import { type AgentProfile, quoted } from "../profile/profile.ts";
 
 /** A method to sign in, as an agent offers it in its answer to `initialize`. */
 export interface OfferedSignIn {
@@ -216,11 +216,6 @@ function inTerminal({ profile, offered, holderOptions }: SignInContext): readonl
   const which = profile.commandLine === null ? profile.name : quoted(profile.commandLine);
   const command = `fermata agents ${which} --sign-in${holderOptions}`;
   return [`On the server's machine, this signs in: ${command}`];
-}
-
-/** As a word of a POSIX shell. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** The same by id; clients with a terminal of their own show the command. */

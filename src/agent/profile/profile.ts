@@ -185,6 +185,11 @@ export function profileOf(
   };
 }
 
+/** As a word of a POSIX shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
 /**
  * Whether a variable of this name is likely to hold a secret: one of its words ends in such a
  * word. `TOKENS` is a count and no secret: `MAX_TOKENS`.

@@ -118,8 +118,16 @@ export const OPTIONS = {
   // Agents
   agent: text({ help: 'Agent of new sessions; see "fermata agents"', placeholder: "NAME" }),
   "agent-command": text({
-    help: "Command line of an agent that speaks ACP, instead of --agent",
+    help: "Command line of an agent that speaks ACP, instead of --agent; paths begin here",
     placeholder: "COMMAND",
+  }),
+  "agent-name": text({
+    help: "Name of the agent of --agent-command (that of its file); a known one has its profile",
+    placeholder: "NAME",
+  }),
+  "agent-env": texts({
+    help: "Variable that this agent gets of the server's environment; may be repeated",
+    placeholder: "NAME",
   }),
   "agent-user": text({
     help: "User of the system that agents, tools and shells run as (the server's own)",
