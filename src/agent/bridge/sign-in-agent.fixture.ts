@@ -1,7 +1,7 @@
 // An agent that wants a sign-in, in the way that its first argument names. It writes what it is
-// called with into `calls`.
+// called with into `calls`, and its variables into `environment`.
 
-import { appendFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { JsonObject } from "../../core/json.ts";
 
@@ -13,6 +13,8 @@ if (action !== "") {
   write({ action, ECHO_HOME, ECHO_KEY, OTHER_KEY, FROM_METHOD });
   process.exit(action === "fails" ? 3 : 0);
 }
+
+writeFileSync("environment", JSON.stringify(process.env));
 
 const KEYS = [
   { id: "first", name: "First key" },
