@@ -68,8 +68,7 @@ export function optionOf({ configOptions }: OfferedSettings, category: string): 
 }
 
 /**
- * What the server offers to an agent, without what the agent's profile withholds. Elicitation has
- * no `url`, because the server has no page to send a person to.
+ * What the server offers to an agent, without what the agent's profile withholds.
  */
 export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObject {
   const has = (ability: ClientAbility) => !withhold.includes(ability);
@@ -78,7 +77,7 @@ export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObje
     terminal: has("terminal"),
     // The operator runs these methods: `fermata agents NAME --sign-in`.
     auth: { terminal: true },
-    ...(has("elicitation") && { elicitation: { form: {} } }),
+    ...(has("elicitation") && { elicitation: { form: {}, url: {} } }),
   };
 }
 

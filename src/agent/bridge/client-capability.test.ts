@@ -8,7 +8,7 @@ describe("what an agent is offered", () => {
       fs: { readTextFile: true, writeTextFile: true },
       terminal: true,
       auth: { terminal: true },
-      elicitation: { form: {} },
+      elicitation: { form: {}, url: {} },
     });
     expect(clientCapabilities(["fs.read", "terminal", "elicitation"])).toEqual({
       fs: { readTextFile: false, writeTextFile: true },

@@ -1,7 +1,11 @@
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { AGENT_SEED_CHARS_MAX, AGENT_SEED_MESSAGES_MAX } from "../../core/limits.ts";
+import {
+  AGENT_SEED_CHARS_MAX,
+  AGENT_SEED_MESSAGES_MAX,
+  AGENT_SIGN_IN_MS_MAX,
+} from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
@@ -11,6 +15,7 @@ import { type CallLimit, patientLimit } from "../call-limit.ts";
 import { fitServers } from "./capability.ts";
 import type { Claims } from "./claims.ts";
 import type { AgentHost } from "./host.ts";
+import type { WebPage } from "./pages.ts";
 import { type AnswerObserver, request } from "./request.ts";
 import type { Arrival, BridgeSession } from "./session.ts";
 import { type SignInAttempt, signInRequired, usableMethods } from "./sign-in.ts";
@@ -20,6 +25,9 @@ export class SessionOpening {
   readonly #host: AgentHost;
   readonly #claims: Claims;
   readonly #session: BridgeSession;
+  readonly #page = Promise.withResolvers<WebPage>();
+  /** The id of its latest call to the agent. */
+  #callId = 0;
   #isRestoring = false;
 
   constructor(host: AgentHost, claims: Claims, session: BridgeSession) {
@@ -31,6 +39,21 @@ export class SessionOpening {
   /** Whether the agent is busy with restoring the session, which some agents die of. */
   get isRestoring(): boolean {
     return this.#isRestoring;
+  }
+
+  /** Resolves if the agent wants a page opened before it goes on, as to sign in. */
+  get page(): Promise<WebPage> {
+    return this.#page.promise;
+  }
+
+  isCalling(callId: number): boolean {
+    return this.#callId === callId;
+  }
+
+  /** A person needs longer than a call may take. */
+  offer(page: WebPage) {
+    this.#host.connection.limitAnew(this.#callId, AGENT_SIGN_IN_MS_MAX);
+    this.#page.resolve(page);
   }
 
   /**
@@ -151,12 +174,17 @@ export class SessionOpening {
     observer: AnswerObserver,
   ): Promise<Result<JsonObject>> {
     const { callee } = this.#session;
-    let answer = await request(callee, method, params, limit, observer);
+    const sent = (callId: number) => {
+      this.#callId = callId;
+    };
+    const observed = { ...observer, sent };
+    let answer = await request(callee, method, params, limit, observed);
     if (!wantsSignIn(answer)) return answer;
     const context = this.#host.signInContext(this.#session.request);
     const attempts: SignInAttempt[] = [];
     for (const methodId of usableMethods(context)) {
-      const signedIn = await request(callee, AGENT_METHODS.authenticate, { methodId }, limit);
+      const signIn = AGENT_METHODS.authenticate;
+      const signedIn = await request(callee, signIn, { methodId }, limit, { sent });
       if (!signedIn.ok) {
         if (signedIn.refusal.code === "agent_gone") return signedIn;
         attempts.push({ method: methodId, failure: failureText(signedIn.refusal) });
@@ -165,7 +193,7 @@ export class SessionOpening {
         continue;
       }
       attempts.push({ method: methodId, failure: null });
-      answer = await request(callee, method, params, limit, observer);
+      answer = await request(callee, method, params, limit, observed);
       if (!wantsSignIn(answer)) return answer;
     }
     // A process that has not found its log-in may not look for it again.

@@ -180,11 +180,11 @@ function attemptText({ method, failure }: SignInAttempt): string {
   return `Signing in by "${method}" failed: ${sentence(plain(failure))}`;
 }
 
-/** Which variables are not set, of the methods that the agent offers. */
+/** Which variables are not set, of the methods that the agent offers, unless `signIn` says it. */
 function needs({ profile, offered, variables }: SignInContext): readonly string[] {
   const offers = profile.auth.filter(({ method }) => offered.some(({ id }) => id === method));
   const named = (offers.length > 0 ? offers : profile.auth)
-    .filter(({ ifSet }) => ifSet.length > 0)
+    .filter(({ ifSet }) => ifSet.some((name) => !profile.signIn?.includes(name)))
     .map(({ method, ifSet }) => `"${method}" needs ${ifSet.join(" or ")}`);
   const others = offered
     .filter(({ id }) => !profile.auth.some(({ method }) => method === id))
