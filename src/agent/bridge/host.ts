@@ -37,7 +37,7 @@ import { callOf, OpenPages } from "./pages.ts";
 import { describeGone, request } from "./request.ts";
 import { type Arrival, BridgeSession } from "./session.ts";
 import { SessionOpening } from "./session-opening.ts";
-import type { SignInContext } from "./sign-in.ts";
+import type { SignInNeed } from "./sign-in.ts";
 import { SignInPage } from "./sign-in-page.ts";
 
 /** Tells the pool about a process, before its sessions know. */
@@ -251,7 +251,7 @@ export class AgentHost {
   }
 
   /** What is known when the agent asks for a sign-in in a session of this user. */
-  signInContext({ tenantId, userId }: Pick<ConnectRequest, "tenantId" | "userId">): SignInContext {
+  signInContext({ tenantId, userId }: Pick<ConnectRequest, "tenantId" | "userId">): SignInNeed {
     const { profile, abilities, process, redacted } = this;
     const holderOptions = userId === null ? "" : ` --tenant ${tenantId} --user ${userId}`;
     const { authMethods: offered } = abilities;

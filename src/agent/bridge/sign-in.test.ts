@@ -88,7 +88,7 @@ describe("an agent that wants a sign-in", () => {
     expect(stage.calls).toEqual(["session/new", "authenticate first"]);
   });
 
-  it("is signed in to by a variable that it names itself, if the profile passes that on", async () => {
+  it("is signed in to by a variable that it names, if the profile passes that on", async () => {
     const stage = new SignInStage();
     stage.env.ECHO_KEY = "a-key-for-echo";
     const without = await stage.sentence(stage.agent("by-variable"));
@@ -100,7 +100,7 @@ describe("an agent that wants a sign-in", () => {
     expect(stage.calls.slice(-2)).toEqual(["authenticate env", "session/new"]);
   });
 
-  it("offers a terminal: nothing of that goes to authenticate, and the command is told", async () => {
+  it("offers a terminal: that is none for authenticate, and the command is told", async () => {
     const stage = new SignInStage();
     const auth = [{ method: "login", ifSet: [] }];
     const refusal = await stage.refused(stage.agent("terminal", { auth }));

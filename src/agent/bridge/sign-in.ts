@@ -41,7 +41,7 @@ export interface SignInAttempt {
 }
 
 /** Whose agent asks for a sign-in, and what is known of it. */
-export interface SignInContext {
+export interface SignInNeed {
   readonly profile: AgentProfile;
   readonly offered: readonly OfferedSignIn[];
   /** The names of the variables that the agent has. */
@@ -133,7 +133,7 @@ function plain(text: string): string {
  * The methods to try, in order: those of the profile that have a variable set, and then those of
  * the agent that have all of theirs. If the agent offers none of the profile's, the first is tried.
  */
-export function usableMethods({ profile, offered, variables }: SignInContext): readonly string[] {
+export function usableMethods({ profile, offered, variables }: SignInNeed): readonly string[] {
   const isSet = (variable: string) => variables.has(variable);
   const usable = profile.auth
     .filter(({ ifSet }) => ifSet.length === 0 || ifSet.some(isSet))
@@ -150,7 +150,7 @@ export function usableMethods({ profile, offered, variables }: SignInContext): r
 
 /** Refuses what the agent does not do without a sign-in: its own words, and what to do next. */
 export function signInRequired(
-  context: SignInContext,
+  context: SignInNeed,
   said: string,
   attempts: readonly SignInAttempt[] = [],
 ): Refusal {
@@ -181,7 +181,7 @@ function attemptText({ method, failure }: SignInAttempt): string {
 }
 
 /** Which variables are not set, of the methods that the agent offers, unless `signIn` says it. */
-function needs({ profile, offered, variables }: SignInContext): readonly string[] {
+function needs({ profile, offered, variables }: SignInNeed): readonly string[] {
   const offers = profile.auth.filter(({ method }) => offered.some(({ id }) => id === method));
   const named = (offers.length > 0 ? offers : profile.auth)
     .filter(({ ifSet }) => ifSet.some((name) => !profile.signIn?.includes(name)))
@@ -211,7 +211,7 @@ export function shownSignIn({ id, name, description, link }: OfferedSignIn): str
   return `${name}${plain(id) === name ? "" : ` (${plain(id)})`}${words}${where}`.replace(/\.$/, "");
 }
 
-function inTerminal({ profile, offered, holderOptions }: SignInContext): readonly string[] {
+function inTerminal({ profile, offered, holderOptions }: SignInNeed): readonly string[] {
   if (!offered.some(({ terminal }) => terminal !== null)) return [];
   const which = profile.commandLine === null ? profile.name : quoted(profile.commandLine);
   const command = `fermata agents ${which} --sign-in${holderOptions}`;
@@ -219,7 +219,7 @@ function inTerminal({ profile, offered, holderOptions }: SignInContext): readonl
 }
 
 /** The same by id; clients with a terminal of their own show the command. */
-function forPrograms({ profile, offered, redacted }: SignInContext): JsonObject {
+function forPrograms({ profile, offered, redacted }: SignInNeed): JsonObject {
   const entries = offered.map(({ id, name, description, variables, link, terminal }) => {
     const command = terminal === null ? null : commandText(profile, terminal);
     const facts = { name, description, link, command: command && redacted(command) };

@@ -62,9 +62,10 @@ export function withVariables(
  * such as `agent.mjs` in `node agent.mjs`. A word without dot and slash may be a subcommand.
  */
 function fromFolder(word: string, directory: string): string {
-  const [, option = "", path = ""] = /^(--?[\w-]+=)?(.*)$/s.exec(word) ?? [];
-  if (/^\.{1,2}\//.test(path)) return `${option}${resolve(directory, path)}`;
-  if (option !== "" || word.startsWith("-") || isAbsolute(word) || !/[./]/.test(word)) return word;
+  const pathAt = word.startsWith("-") ? word.indexOf("=") + 1 : 0;
+  const path = word.slice(pathAt);
+  if (/^\.{1,2}\//.test(path)) return `${word.slice(0, pathAt)}${resolve(directory, path)}`;
+  if (word.startsWith("-") || isAbsolute(word) || !/[./]/.test(word)) return word;
   const file = resolve(directory, word);
   return statSync(file, { throwIfNoEntry: false })?.isFile() ? file : word;
 }

@@ -78,7 +78,7 @@ describe("fermata agents", () => {
     expect(said).toEqual(expect.stringMatching(reason));
   });
 
-  it("takes what the agent has of a server from its options, variables and config.json", async () => {
+  it("takes what the agent has of a server from options and variables", async () => {
     const { query } = world();
     const about = await query(["mine", "--agent-env", "A", "--agent-env", "B", "--sign-in"]);
     expect(about).toMatchObject({ inherit: ["A", "B"], isSignIn: true, method: null });

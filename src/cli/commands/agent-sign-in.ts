@@ -60,7 +60,8 @@ function chosenMethod(
   if (first !== undefined && second === undefined) return first;
   const list = (all: readonly OfferedSignIn[]) => all.map(shownSignIn).join("; ");
   const hint = profile.signIn === null ? "" : ` ${profile.signIn}.`;
-  const none = `it offers no sign-in in a terminal.${hint} It offers: ${list(offered) || "nothing"}`;
+  const others = list(offered) || "nothing";
+  const none = `it offers no sign-in in a terminal.${hint} It offers: ${others}`;
   const many = `choose one of these with --method ID: ${list(methods)}`;
   const reason = methods.length === 0 ? none : many;
   return failed(profile, reason);

@@ -104,7 +104,7 @@ export const AGENT_PROFILES_MAX = 256;
 export const AGENT_ARGS_MAX = 256;
 export const AGENT_VARIABLES_MAX = 256;
 
-/** Methods to sign in that one profile may name, and that are read of those that an agent offers. */
+/** Methods to sign in that a profile may name, and that are read of those of an agent. */
 export const AGENT_SIGN_INS_MAX = 16;
 
 /** What a person is told to do about a sign-in, with all methods that the agent offers. */
