@@ -96,6 +96,7 @@ const EXPECTED = `
   agent_busy                 503 later  Agent/Busy
   agent_capacity             503 later  Agent/Capacity
   agent_breaker_open         503 later  Agent/BreakerOpen
+  elicitation_invalid        400 never  Agent/ElicitationInvalid
   path_outside_workspace     403 never  Agent/PathOutsideWorkspace
   file_unavailable           404 never  Agent/FileUnavailable
   file_too_large             413 never  Agent/FileTooLarge

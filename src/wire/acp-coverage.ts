@@ -21,7 +21,7 @@ const SIGN_IN_BY_HAND = "the operator signs in and out";
 /** Methods that the server calls on an agent. */
 export const AGENT_METHOD_COVERAGE: Rows = {
   initialize: { does: "once for each process" },
-  authenticate: { does: "when the agent requires it and its profile says how" },
+  authenticate: { does: "when the agent requires it, by each method that has its key" },
   "session/new": { does: "for a new session, and for one that the agent cannot restore" },
   "session/load": { does: "for a session that comes back; what the agent repeats is dropped" },
   "session/resume": { does: "for a session that comes back, before `session/load`" },
@@ -98,7 +98,7 @@ export const CLIENT_CAPABILITY_COVERAGE: Rows = {
   "session.notices": { refuses: "not announced yet" },
   subagents: { refuses: CALLS_INSTEAD },
   plan: { refuses: "not announced yet" },
-  "auth.terminal": { refuses: SIGN_IN_BY_HAND },
+  "auth.terminal": { does: "announced; the operator runs it: `fermata agents NAME --sign-in`" },
   "elicitation.form": { does: "announced" },
   "elicitation.url": { does: "announced" },
 };

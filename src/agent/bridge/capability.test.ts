@@ -38,7 +38,7 @@ describe("what an agent says of itself", () => {
       fork: false,
       systemPrompt: true,
       steer: true,
-      authMethods: ["api-key"],
+      authMethods: [{ id: "api-key", name: "API key" }],
     });
   });
 

@@ -2,6 +2,7 @@ import type { ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { CLIENT_METHODS } from "../../wire/acp.ts";
 import type { ClientAbility } from "../profile/profile.ts";
+import { type OfferedSignIn, readSignIns } from "./sign-in.ts";
 
 /** The agent's answer to `initialize`. What it does not name, it cannot do. */
 export interface AgentAbilities {
@@ -17,7 +18,7 @@ export interface AgentAbilities {
   readonly systemPrompt: boolean;
   /** A further prompt while one is running. No version of ACP has a name for it yet. */
   readonly steer: boolean;
-  readonly authMethods: readonly string[];
+  readonly authMethods: readonly OfferedSignIn[];
 }
 
 export function readAbilities(initialized: JsonObject): AgentAbilities {
@@ -37,21 +38,13 @@ export function readAbilities(initialized: JsonObject): AgentAbilities {
     fork: offers("fork"),
     systemPrompt: offers("systemPrompt"),
     steer: queuesPrompts(objectAt(capabilities, "_meta") ?? {}),
-    authMethods: methodIds(initialized.authMethods),
+    authMethods: readSignIns(initialized.authMethods),
   };
 }
 
 /** Each vendor has it under a key of its own. */
 function queuesPrompts(meta: JsonObject): boolean {
   return Object.values(meta).some((vendor) => isObject(vendor) && vendor.promptQueueing === true);
-}
-
-function methodIds(methods: unknown): readonly string[] {
-  if (!Array.isArray(methods)) return [];
-  return methods.flatMap((method: unknown) => {
-    const id = isObject(method) ? stringAt(method, "id") : null;
-    return id === null ? [] : [id];
-  });
 }
 
 /** A session's modes and options, as the agent last reported them. */
@@ -82,6 +75,8 @@ export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObje
   return {
     fs: { readTextFile: has("fs.read"), writeTextFile: has("fs.write") },
     terminal: has("terminal"),
+    // The operator runs these methods: `fermata agents NAME --sign-in`.
+    auth: { terminal: true },
     ...(has("elicitation") && { elicitation: { form: {}, url: {} } }),
   };
 }

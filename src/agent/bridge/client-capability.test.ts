@@ -7,11 +7,13 @@ describe("what an agent is offered", () => {
     expect(clientCapabilities([])).toEqual({
       fs: { readTextFile: true, writeTextFile: true },
       terminal: true,
+      auth: { terminal: true },
       elicitation: { form: {}, url: {} },
     });
     expect(clientCapabilities(["fs.read", "terminal", "elicitation"])).toEqual({
       fs: { readTextFile: false, writeTextFile: true },
       terminal: false,
+      auth: { terminal: true },
     });
   });
 

@@ -37,6 +37,7 @@ import { callOf, OpenPages } from "./pages.ts";
 import { describeGone, request } from "./request.ts";
 import { type Arrival, BridgeSession } from "./session.ts";
 import { SessionOpening } from "./session-opening.ts";
+import type { SignInNeed } from "./sign-in.ts";
 import { SignInPage } from "./sign-in-page.ts";
 
 /** Tells the pool about a process, before its sessions know. */
@@ -247,6 +248,14 @@ export class AgentHost {
     if (isAlone || isRunning) return this.retire();
     this.#claims.forget(agentSessionId);
     if (this.#claims.forgottenCount >= AGENT_SESSIONS_FORGOTTEN_MAX) this.retire();
+  }
+
+  /** What is known when the agent asks for a sign-in in a session of this user. */
+  signInContext({ tenantId, userId }: Pick<ConnectRequest, "tenantId" | "userId">): SignInNeed {
+    const { profile, abilities, process, redacted } = this;
+    const holderOptions = userId === null ? "" : ` --tenant ${tenantId} --user ${userId}`;
+    const { authMethods: offered } = abilities;
+    return { profile, offered, variables: process.variables, holderOptions, redacted };
   }
 
   /** Gives the process no further session, so that it ends with its last. */

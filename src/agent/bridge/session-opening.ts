@@ -1,4 +1,5 @@
 import type { ContentBlock } from "../../core/agent-update.ts";
+import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import {
   AGENT_SEED_CHARS_MAX,
@@ -11,13 +12,13 @@ import { AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import type { AgentPast, ConnectRequest, PastMessage } from "../agent.ts";
 import { type CallLimit, patientLimit } from "../call-limit.ts";
-import type { AgentProfile } from "../profile/profile.ts";
 import { fitServers } from "./capability.ts";
 import type { Claims } from "./claims.ts";
 import type { AgentHost } from "./host.ts";
 import type { WebPage } from "./pages.ts";
 import { type AnswerObserver, request } from "./request.ts";
 import type { Arrival, BridgeSession } from "./session.ts";
+import { type SignInAttempt, signInRequired, usableMethods } from "./sign-in.ts";
 
 /** Opens one session at its agent. */
 export class SessionOpening {
@@ -97,7 +98,8 @@ export class SessionOpening {
     this.#claims.release(session);
     session.notRestored();
     if (restored.refusal.code === "agent_call_timeout") this.#host.retire();
-    return restored.refusal.code === "agent_gone" ? restored : null;
+    const isFinal = ["agent_gone", "agent_auth_required"].includes(restored.refusal.code);
+    return isFinal ? restored : null;
   }
 
   async #begin(): Promise<Result<Arrival>> {
@@ -164,33 +166,50 @@ export class SessionOpening {
     return { cwd, mcpServers, ...instructions, skipped };
   }
 
-  /** Signs in where the agent requires it and the profile says how, and then calls once more. */
+  /** Signs in where the agent requires it, by each method that has its key, and calls again. */
   async #call(
     method: string,
     params: JsonObject,
     limit: CallLimit,
     observer: AnswerObserver,
   ): Promise<Result<JsonObject>> {
-    const { profile, abilities } = this.#host;
     const { callee } = this.#session;
     const sent = (callId: number) => {
       this.#callId = callId;
     };
     const observed = { ...observer, sent };
-    const first = await request(callee, method, params, limit, observed);
-    if (first.ok || first.refusal.details.rpcCode !== RPC_ERRORS.authRequired) return first;
-    const methods = abilities.authMethods.join(", ") || "no way to do so";
-    const hint = profile.signIn === null ? "" : `. ${profile.signIn}`;
-    const authRequired = (why: string) =>
-      fail("agent_auth_required", { profile: profile.name, methods, reason: `${why}${hint}` });
-    const methodId = signInMethod(this.#host);
-    if (methodId === null) return authRequired(whyNone(profile));
-    const signIn = AGENT_METHODS.authenticate;
-    const signedIn = await request(callee, signIn, { methodId }, limit, { sent });
-    if (signedIn.ok) return request(callee, method, params, limit, observed);
-    if (signedIn.refusal.code === "agent_gone") return signedIn;
-    return authRequired(`"${methodId}" failed: ${signedIn.refusal.details.reason ?? "no answer"}`);
+    let answer = await request(callee, method, params, limit, observed);
+    if (!wantsSignIn(answer)) return answer;
+    const context = this.#host.signInContext(this.#session.request);
+    const attempts: SignInAttempt[] = [];
+    for (const methodId of usableMethods(context)) {
+      const signIn = AGENT_METHODS.authenticate;
+      const signedIn = await request(callee, signIn, { methodId }, limit, { sent });
+      if (!signedIn.ok) {
+        if (signedIn.refusal.code === "agent_gone") return signedIn;
+        attempts.push({ method: methodId, failure: failureText(signedIn.refusal) });
+        // An agent that is at work on one sign-in would not take the next.
+        if (signedIn.refusal.code === "agent_call_timeout") break;
+        continue;
+      }
+      attempts.push({ method: methodId, failure: null });
+      answer = await request(callee, method, params, limit, observed);
+      if (!wantsSignIn(answer)) return answer;
+    }
+    // A process that has not found its log-in may not look for it again.
+    this.#host.retire();
+    const said = answer.ok ? "" : failureText(answer.refusal);
+    return { ok: false, refusal: signInRequired(context, said, attempts) };
   }
+}
+
+function wantsSignIn(answer: Result<JsonObject>): boolean {
+  return !answer.ok && answer.refusal.details.rpcCode === RPC_ERRORS.authRequired;
+}
+
+function failureText(refusal: Refusal): string {
+  const { reason } = refusal.details;
+  return typeof reason === "string" ? reason : sentenceOf(refusal);
 }
 
 /** Whether this method restores a session. */
@@ -210,20 +229,6 @@ async function seeded(past: AgentPast): Promise<Result<ContentBlock | null>> {
 function instructionsOf(systemPrompt: ConnectRequest["systemPrompt"]): ContentBlock | null {
   if (systemPrompt === null) return null;
   return { type: "text", text: `<instructions>\n${systemPrompt}\n</instructions>` };
-}
-
-/** The first usable method that the agent offers; if it offers none of them, the first usable. */
-function signInMethod({ profile, abilities, process }: AgentHost): string | null {
-  const isSet = (variable: string) => process.variables.has(variable);
-  const usable = profile.auth.filter(({ ifSet }) => ifSet.length === 0 || ifSet.some(isSet));
-  const offered = usable.find(({ method }) => abilities.authMethods.includes(method));
-  return (offered ?? usable[0])?.method ?? null;
-}
-
-function whyNone({ auth }: AgentProfile): string {
-  if (auth.length === 0) return "its profile names no way";
-  const ways = auth.map(({ method, ifSet }) => `"${method}" needs ${ifSet.join(" or ")}`);
-  return `no way of its profile can be used: ${ways.join(", ")}`;
 }
 
 /**

@@ -72,8 +72,14 @@ export class SignInPage {
 
   #refused({ message, url }: WebPage): Result<never> {
     const { profile, abilities } = this.#context;
-    const reason = `${message} Open ${url} and then try again`;
-    const methods = abilities.authMethods.join(", ");
-    return fail("agent_auth_required", { profile: profile.name, reason, methods, url });
+    const methods = abilities.authMethods.map(({ id }) => id).join(", ");
+    const advice = `Open ${url} and then try again.`;
+    return fail("agent_auth_required", {
+      profile: profile.name,
+      said: message,
+      advice,
+      methods,
+      url,
+    });
   }
 }

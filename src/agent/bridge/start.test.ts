@@ -104,7 +104,7 @@ describe("an agent that cannot be used is told of with the reason", () => {
     ];
     const ways = { auth, inherit: ["ECHO_KEY"], signIn: "Ask Ann." };
     const without = await stage.refused(stage.echo(["--needs-auth"], ways));
-    expect(errorBody(without).error).toMatch(/"other" needs OTHER_KEY, .* ECHO_KEY or THIRD_KEY/);
+    expect(errorBody(without).error).toContain("needs ECHO_KEY or THIRD_KEY.");
     expect(errorBody(without).error).toContain("Ask Ann.");
     stage.env.ECHO_KEY = "a-key-for-echo";
     const hand = await stage.connected(stage.echo(["--needs-auth"], ways, "with-key"));

@@ -127,6 +127,8 @@ function terminalsOf(
   return { environment: bare.env, marker, user: userOf(profile), own };
 }
 
+const SLOW_ADVICE = "--initialize-timeout-ms, or startMs in its profile, gives it longer";
+
 const MIRROR = "our own words: it repeats what it is sent";
 
 const TOO_EARLY = errorAnswer(RPC_ERRORS.invalidRequest, "initialize has no answer yet");
@@ -158,7 +160,10 @@ async function callInitialize(
   if (printed !== null) return fail("agent_not_speaking", { profile: name, said });
   return code === "agent_gone"
     ? fail("agent_exited_early", { profile: name, exit: details.exit ?? "", said })
-    : fail("agent_start_timeout", { profile: name, limitMs: details.limitMs ?? startMs, said });
+    : fail("agent_start_timeout", {
+        ...{ profile: name, limitMs: details.limitMs ?? startMs, said },
+        advice: SLOW_ADVICE,
+      });
 }
 
 /** Programs with another protocol on JSON lines have versions of another form. */

@@ -4,18 +4,20 @@ import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.t
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentFailure } from "../../core/session/command.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
-import type { RpcError } from "../../wire/rpc.ts";
-import type { AgentListener, AgentTurn } from "../agent.ts";
+import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
+import type { AgentListener, AgentTurn, ConnectRequest } from "../agent.ts";
 import type { CallOutcome } from "../connection.ts";
 import { fitContent } from "./capability.ts";
 import type { AgentHost } from "./host.ts";
 import type { AgentReplay } from "./replay.ts";
 import { errorText } from "./request.ts";
+import { signInRequired } from "./sign-in.ts";
 import { UsageMeter } from "./usage.ts";
 
 /** The session that the turns belong to. */
 interface TurnsContext {
   readonly listener: AgentListener;
+  readonly request: ConnectRequest;
   sessionId(): string;
   model(): string | null;
   /** Calls the listener after all that the agent sent before. */
@@ -174,10 +176,20 @@ export class Turns {
       return;
     }
     if (outcome.kind === "error") {
-      this.#fail(turn, failureOf(outcome.error, errorText(outcome.error, this.#host.redacted)));
+      this.#fail(turn, this.#failureOf(outcome.error));
     } else {
       this.#complete(turn, stringAt(answer, "stopReason") ?? "end_turn");
     }
+  }
+
+  /** A sign-in cannot be made up for in mid-turn: a prompt never runs twice (P2). */
+  #failureOf(error: RpcError): AgentFailure {
+    const failure = failureOf(error, errorText(error, this.#host.redacted));
+    if (error.code !== RPC_ERRORS.authRequired) return failure;
+    this.#host.retire();
+    const context = this.#host.signInContext(this.#session.request);
+    const refusal = signInRequired(context, failure.message);
+    return { ...failure, code: refusal.code, message: sentenceOf(refusal) };
   }
 
   #complete({ turn: { turnId } }: AgentTurnState, stopReason: string) {

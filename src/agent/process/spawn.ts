@@ -17,7 +17,12 @@ export async function commandOf(
   const found = await findCommand(profile.command, env.PATH);
   if (found.kind === "found") return ok(found.path);
   if (found.kind === "forbidden") return forbidden(profile, found.reason);
-  return fail("agent_command_missing", { profile: profile.name, command: profile.command });
+  const { name, command, install } = profile;
+  const advice =
+    install === null
+      ? "Install it, or correct the profile; the server looks in its own PATH."
+      : `To install it: ${install}`;
+  return fail("agent_command_missing", { profile: name, command, advice });
 }
 
 /** Checked first, because the system has one error for a missing directory or command. */

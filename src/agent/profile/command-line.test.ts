@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { adHocProfile } from "./command-line.ts";
 
 /** The command and its arguments, or why there are none. */
@@ -53,5 +56,49 @@ describe("a command in place of a profile", () => {
     expect(read.ok && read.value.inherit).toEqual(
       expect.arrayContaining(["OPENAI_API_KEY", "MINE"]),
     );
+  });
+});
+
+describe("paths in a command in place of a profile", () => {
+  it("begin in the folder of the shell, for the agent runs in its workspace", () => {
+    const directory = mkdtempSync(join(tmpdir(), "fermata-command-line-"));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    writeFileSync(join(directory, "agent.mjs"), "");
+    mkdirSync(join(directory, "acp.d"));
+    const line =
+      "node agent.mjs ./missing.mjs ../up --config=./a.json --x=y other.mjs acp.d -v . @a/b";
+    const read = adHocProfile(line, { directory });
+    expect(read.ok && read.value.args).toEqual([
+      ...[join(directory, "agent.mjs"), join(directory, "missing.mjs")],
+      ...[join(directory, "..", "up"), `--config=${join(directory, "a.json")}`],
+      ...["--x=y", "other.mjs", "acp.d", "-v", ".", "@a/b"],
+    ]);
+    expect(read.ok && read.value.commandLine).toMatch(/^node \/.*agent\.mjs/);
+  });
+});
+
+describe("the name and the variables of such a command", () => {
+  it("are chosen, and a known name brings its profile", () => {
+    const read = adHocProfile("npx @google/gemini-cli --acp", { name: "gemini", inherit: ["A"] });
+    expect(read).toMatchObject({
+      value: {
+        name: "gemini",
+        command: "npx",
+        signIn: expect.stringContaining("GEMINI_API_KEY"),
+        withhold: ["fs.read"],
+      },
+    });
+    expect(read.ok && read.value.inherit).toEqual(expect.arrayContaining(["GEMINI_API_KEY", "A"]));
+    expect(adHocProfile("npx x", { name: "mine" })).toMatchObject({ value: { name: "mine" } });
+  });
+
+  it.each([
+    [{ name: "No Name" }, "name"],
+    [{ inherit: ["A=b"] }, "A=b"],
+    [{ inherit: ["FERMATA_AGENT_MARK"] }, "FERMATA_AGENT_MARK"],
+  ])("are refused where they cannot be: %j", (options, path) => {
+    expect(adHocProfile("agent", options)).toMatchObject({
+      refusal: { code: "invalid_agent_profile", details: { path } },
+    });
   });
 });

@@ -63,14 +63,19 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     command: "gemini",
     args: ["--acp"],
     inherit: [...GOOGLE, ...GOOGLE_CLOUD, "GEMINI_MODEL", "GEMINI_CLI_HOME"],
-    auth: [{ method: "gemini-api-key", ifSet: ["GEMINI_API_KEY"] }],
+    auth: [
+      { method: "gemini-api-key", ifSet: ["GEMINI_API_KEY"] },
+      { method: "vertex-ai", ifSet: ["GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"] },
+    ],
     ask: askSetup({ mode: "default", unasked: "commands that it takes to only read" }),
     // It takes "no such file" for a failure, and then creates no new file.
     withhold: ["fs.read"],
     mcp: "offered",
     home: "GEMINI_CLI_HOME",
     install: "npm install -g @google/gemini-cli",
-    signIn: "Set GEMINI_API_KEY for the server, or run gemini once and sign in there",
+    signIn:
+      "Set GEMINI_API_KEY (or GOOGLE_API_KEY, for Vertex AI) for the server, or run gemini once " +
+      "and sign in there",
   }),
   profileOf({
     name: "opencode",
@@ -116,7 +121,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     mcp: "offered",
     home: "CLAUDE_CONFIG_DIR",
     install: "npm install -g @agentclientprotocol/claude-agent-acp",
-    signIn: "Set ANTHROPIC_API_KEY for the server, or run claude once and sign in there",
+    signIn: "Set ANTHROPIC_API_KEY for the server, or run: fermata agents claude --sign-in",
   }),
   profileOf({
     name: "goose",

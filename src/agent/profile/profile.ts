@@ -22,7 +22,7 @@ export interface AgentProfile {
   /** That user, as the server has found it at its start. It is not part of a configuration. */
   readonly account: SystemUser | null;
   readonly limits: AgentLimits;
-  /** Methods to sign in, if the agent requires that: the first usable one counts. */
+  /** Methods to sign in, if the agent requires that: usable ones are tried in order. */
   readonly auth: readonly SignInMethod[];
   readonly ask: AskSetup;
   /** What the server does not offer to this agent. */
@@ -32,6 +32,8 @@ export interface AgentProfile {
   readonly mcp: McpUse;
   /** The variable with the folder of its settings, log-ins and sessions. */
   readonly home: string | null;
+  /** The command line that it was given as; null if it has a profile of its own. */
+  readonly commandLine: string | null;
   /** How to install it. */
   readonly install: string | null;
   /** How to sign in. */
@@ -176,10 +178,16 @@ export function profileOf(
     usage: "turn",
     mcp: "unknown",
     home: null,
+    commandLine: null,
     install: null,
     signIn: null,
     ...fields,
   };
+}
+
+/** As a word of a POSIX shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /**

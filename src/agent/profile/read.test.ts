@@ -42,6 +42,7 @@ describe("own profiles", () => {
           mcp: "unknown",
           home: null,
           install: null,
+          commandLine: null,
           signIn: null,
         },
       ],
@@ -79,6 +80,7 @@ describe("own profiles", () => {
     expect(read.ok && read.value.get("my.agent-1_x")).toEqual({
       name: "my.agent-1_x",
       ...mine,
+      commandLine: null,
       ...{ user: null, account: null },
       ask: { asks: "made_to", ...mine.ask },
     });

@@ -78,7 +78,7 @@ function pathTo(path: string, key: PropertyKey): string {
   return path === "" ? shown(String(key)) : `${path}.${shown(String(key))}`;
 }
 
-const PROFILE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+export const PROFILE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const SECRET_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 const ID_MAX = 2 ** 32 - 2; // The system uses the last one for "no user".
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
@@ -239,7 +239,7 @@ function oneOf<Word extends string>(words: readonly Word[]) {
   return z.enum(words, `it must be one of ${words.join(", ")}`);
 }
 
-function variableFault(name: string): string | null {
+export function variableFault(name: string): string | null {
   if (!VARIABLE.test(name)) return "it is not a variable's name";
   return name === AGENT_MARK_VARIABLE ? "this variable is Fermata's own" : null;
 }

@@ -67,4 +67,34 @@ describe("fermata agents", () => {
   ])("refuses %j", async (args, reason) => {
     expect(await readAgentsQuery(args, world().env)).toBe(reason);
   });
+
+  it.each([
+    [["--sign-in"], "--sign-in needs the name of an agent"],
+    [["echo", "--method", "x"], "--method is for --sign-in"],
+    [["echo", "--agent-home", "/x"], /--agent-user, which is missing/],
+    [["echo", "--agent-user", "no-such-user"], /no-such-user/],
+  ])("says what is wrong with %j", async (args, reason) => {
+    const said = await readAgentsQuery(args, world().env);
+    expect(said).toEqual(expect.stringMatching(reason));
+  });
+
+  it("takes what the agent has of a server from options and variables", async () => {
+    const { query } = world();
+    const about = await query(["mine", "--agent-env", "A", "--agent-env", "B", "--sign-in"]);
+    expect(about).toMatchObject({ inherit: ["A", "B"], isSignIn: true, method: null });
+    expect(await query(["mine"], { FERMATA_AGENT_ENV: "C" })).toMatchObject({ inherit: ["C"] });
+  });
+
+  it("has the home of a user only where one is named", async () => {
+    const { query, folder } = world();
+    const profile = { ...PROFILE, env: {}, home: "MY_HOME" };
+    const homes = ["mine", "--agent-homes", folder];
+    const [none, ada] = [await query(homes), await query([...homes, "--user", "ada"])];
+    expect(await none.credentials.of(profile, none.holder)).toMatchObject({
+      value: { home: null },
+    });
+    expect(await ada.credentials.of(profile, ada.holder)).toMatchObject({
+      value: { home: { variable: "MY_HOME", path: join(folder, "local", "ada", "mine") } },
+    });
+  });
 });

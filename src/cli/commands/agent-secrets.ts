@@ -1,12 +1,15 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { AgentHomes } from "../../agent/credential/agent-homes.ts";
 import { Credentials, type FoundSecret } from "../../agent/credential/credentials.ts";
 import { type CredentialHolder, SecretFiles } from "../../agent/credential/secret-files.ts";
 import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
+import type { SystemUser } from "../../agent/user/account.ts";
 import { sentenceOf } from "../../core/error.ts";
 import { parseTenantId, parseUserId } from "../../core/id.ts";
 import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import { messageOf } from "../home.ts";
+import { sharedAccount } from "../serve/agent-user.ts";
 import { readServeOptions } from "../serve/options.ts";
 
 /** What `fermata agents NAME` is asked about: an agent, and whose keys it would have. */
@@ -15,9 +18,23 @@ export interface AgentsQuery {
   readonly name: string | null;
   readonly holder: CredentialHolder;
   readonly credentials: Credentials;
+  /** Sign in by a terminal method, instead of a look at the agent. */
+  readonly isSignIn: boolean;
+  /** The id of that method; null if the agent has one only. */
+  readonly method: string | null;
+  /** Variables that the agent gets beside those of its profile. */
+  readonly inherit: readonly string[];
+  /** The user of agents, as a server with the same options has it. */
+  readonly account: SystemUser | null;
 }
 
 const OPTIONS = {
+  "sign-in": { type: "boolean" },
+  method: { type: "string" },
+  "agent-env": { type: "string", multiple: true },
+  "agent-user": { type: "string" },
+  "agent-home": { type: "string" },
+  "agent-homes": { type: "string" },
   "secrets-dir": { type: "string" },
   tenant: { type: "string" },
   user: { type: "string" },
@@ -40,12 +57,28 @@ export async function readAgentsQuery(
   const userId = values.user === undefined ? null : parseUserId(values.user);
   if (tenantId === null) return `"${values.tenant}" is not a tenant's id`;
   if (values.user !== undefined && userId === null) return `"${values.user}" is not a user's id`;
-  const served = await readServeOptions([], env);
+  const isSignIn = values["sign-in"] === true;
+  const { method = null } = values;
+  if (isSignIn && name === null) return "--sign-in needs the name of an agent";
+  if (method !== null && !isSignIn) return "--method is for --sign-in";
+  const served = await readServeOptions(serverArgs(values), env);
   if (!served.ok) return sentenceOf(served.refusal);
-  const folder = values["secrets-dir"] ?? served.value["secrets-dir"];
+  const { "secrets-dir": folder, "agent-homes": homesFolder, "agent-env": inherit } = served.value;
+  const account = await sharedAccount(served.value);
+  if (!account.ok) return sentenceOf(account.refusal);
+  // A server without tokens has no such homes; with them, its operator names whose it is.
+  const isTheirs = values.tenant !== undefined || userId !== null;
+  const homes = homesFolder === null || !isTheirs ? null : new AgentHomes(resolve(homesFolder));
   const files = folder === null ? null : new SecretFiles(resolve(folder));
-  const credentials = new Credentials({ files, homes: null, env });
-  return { name, holder: { tenantId, userId }, credentials };
+  const credentials = new Credentials({ files, homes, env });
+  const holder = { tenantId, userId };
+  return { name, holder, credentials, isSignIn, method, inherit, account: account.value };
+}
+
+/** The options that are those of the server. */
+function serverArgs(values: Readonly<Record<string, unknown>>): readonly string[] {
+  const names = ["secrets-dir", "agent-env", "agent-user", "agent-home", "agent-homes"];
+  return names.flatMap((name) => [values[name] ?? []].flat().map((value) => `--${name}=${value}`));
 }
 
 function parsed(args: readonly string[]) {

@@ -1,30 +1,26 @@
 import { createWriteStream } from "node:fs";
-import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
-import { startHost } from "../../agent/bridge/start.ts";
-import type { AgentCredentials } from "../../agent/credential/credentials.ts";
-import { AgentMarks } from "../../agent/process/marks.ts";
 import { detect } from "../../agent/process/spawn.ts";
-import { adHocProfile } from "../../agent/profile/command-line.ts";
-import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
-import { errorBody, type Refusal } from "../../core/error.ts";
+import { adHocProfile, withVariables } from "../../agent/profile/command-line.ts";
+import type { AgentProfile } from "../../agent/profile/profile.ts";
+import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { askingView } from "../../core/policy/asking.ts";
-import { DONE } from "../../core/result.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
-import { ownAccount } from "../serve/agent-user.ts";
-import { type AgentsQuery, missingSecrets, readAgentsQuery, secretLines } from "./agent-secrets.ts";
+import { type AgentsQuery, missingSecrets, readAgentsQuery } from "./agent-secrets.ts";
+import { signIn } from "./agent-sign-in.ts";
+import { tryOut } from "./agent-trial.ts";
 
-const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"]
-                      [--secrets-dir DIR] [--tenant TENANT] [--user USER]
+const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"] [options]
+       fermata agents NAME --sign-in [--method ID] [options]
        fermata agents ps | logs NAME | restart NAME | trace FILE
                       [--url URL] [--token TOKEN]
 
 Without a name, lists the agents that Fermata knows, and which are installed. With a
-name, starts that agent, prints what it offers and which secrets it has, and ends it.
+name, starts that agent, makes a session, prints what it offers, which secrets it has
+and what is missing, and ends it. It sends no prompt, so a wrong key is not noticed.
 
 Your own agents are in agents.json in ~/.fermata (or FERMATA_HOME); see docs/agents.md.
 
@@ -36,6 +32,13 @@ About a running server, for an owner of the tenant:
   trace FILE     Write every line to and from agents into FILE until Ctrl-C.
 
 Options:
+  --sign-in      Run the agent's own sign-in in this terminal, with the environment, user
+                 and home that a server with the same options gives to the agent.
+  --method ID    Which one, if the agent has several.
+  --agent-env NAME
+                 A further variable that the agent gets; may be repeated.
+  --agent-user NAME|UID:GID, --agent-home DIR, --agent-homes DIR
+                 As those of "fermata serve". Homes count with --tenant or --user.
   --secrets-dir DIR
                  Look for its secrets there, as a server would (FERMATA_SECRETS_DIR, or
                  secrets-dir in config.json). No value is ever printed.
@@ -67,13 +70,20 @@ async function about(query: AgentsQuery): Promise<number> {
   if (!profiles.ok) return printFailure(profiles.refusal);
   if (wanted === null) return list(profiles.value, query);
   const known = profiles.value.get(wanted);
-  if (known !== undefined) return tryOut(known, home, query);
+  if (known !== undefined) return meet(known);
   if (!/[\s/]/.test(wanted)) {
     const names = [...profiles.value.keys()].join(", ");
     return printFailure({ code: "agent_unknown", details: { profile: wanted, known: names } });
   }
   const adHoc = adHocProfile(wanted);
-  return adHoc.ok ? tryOut(adHoc.value, home, query) : printFailure(adHoc.refusal);
+  return adHoc.ok ? meet(adHoc.value) : printFailure(adHoc.refusal);
+
+  async function meet(profile: AgentProfile): Promise<number> {
+    const whole = withVariables(profile, query.inherit);
+    if (!whole.ok) return printFailure(whole.refusal);
+    const outcome = await (query.isSignIn ? signIn : tryOut)(whole.value, home, query);
+    return outcome === null ? 0 : failed(outcome);
+  }
 }
 
 async function list(
@@ -95,73 +105,8 @@ async function list(
   return 0;
 }
 
-async function tryOut(profile: AgentProfile, home: string, query: AgentsQuery): Promise<number> {
-  const startedMs = performance.now();
-  const account = await ownAccount(profile, false);
-  if (!account.ok) return printFailure(account.refusal);
-  const asking = askingProfile({ ...profile, account: account.value });
-  const credentials = await query.credentials.of(asking, query.holder);
-  const started = credentials.ok ? await startedHost(asking, home, credentials.value) : credentials;
-  const secrets = await secretLines(profile, query);
-  if (!started.ok) {
-    if (secrets.length > 0) process.stdout.write(`${secretsText(secrets)}\n`);
-    return printFailure(started.refusal);
-  }
-  const { abilities } = started.value;
-  const tookMs = Math.round(performance.now() - startedMs);
-  await started.value.end();
-  const { name, version, load, resume, close, list: lists, fork, systemPrompt } = abilities;
-  const offers = { load, resume, close, list: lists, fork, "system prompt": systemPrompt };
-  const can = Object.entries(offers).filter(([, does]) => does);
-  const cannot = Object.entries(offers).filter(([, does]) => !does);
-  process.stdout.write(
-    `${[
-      `${name ?? profile.title}${version === null ? "" : ` ${version}`} answered in ${tookMs} ms.`,
-      `  offers:          ${namesOf(can)}`,
-      `  does not offer:  ${namesOf(cannot)}`,
-      `  sign-in methods: ${abilities.authMethods.join(", ") || "none needed"}`,
-      ...(profile.signIn === null ? [] : [`  to sign in:      ${profile.signIn}`]),
-      secretsText(secrets),
-      `  asking:          ${askingSentence(profile)}`,
-      `  MCP tools:       ${MCP_SENTENCES[profile.mcp]}`,
-      ...(profile.home === null ? [] : [`  its home:        set by ${profile.home}`]),
-      ...(profile.withhold.length === 0
-        ? []
-        : [`  withheld:        ${profile.withhold.join(", ")}`]),
-    ].join("\n")}\n`,
-  );
-  return 0;
-}
-
-function startedHost(profile: AgentProfile, home: string, credentials: AgentCredentials) {
-  const marks = new AgentMarks(join(home, "running-agents"));
-  const start = { profile, cwd: process.cwd(), marks, env: process.env, credentials };
-  return startHost(start, { fault: () => {}, secret: () => DONE, secretGone: () => {} });
-}
-
-function secretsText(lines: readonly string[]): string {
-  const all = lines.length === 0 ? ["it needs none"] : lines;
-  return `  secrets:         ${all.join(`\n${" ".repeat(19)}`)}`;
-}
-
-/** The sentence that a new session shows. */
-function askingSentence({ ask }: AgentProfile): string {
-  const known = { chosen: null, observed: null, offered: null, options: null };
-  return askingView(ask, "ask", known).sentence;
-}
-
-const MCP_SENTENCES: Readonly<Record<AgentProfile["mcp"], string>> = {
-  offered: "its model sees those of the session's servers",
-  withheld: "it gets the session's servers, but its model does not see their tools at once",
-  unknown: "not known",
-};
-
-function namesOf(entries: readonly (readonly [string, boolean])[]): string {
-  return entries.map(([name]) => name).join(", ") || "nothing";
-}
-
 function printFailure(refusal: Refusal): number {
-  return failed(String(errorBody(refusal).error));
+  return failed(sentenceOf(refusal));
 }
 
 /** A request to a running server. */

@@ -44,13 +44,7 @@ export function sharedUserNote({ account }: AgentUsers, needsToken: boolean): st
  * that mends what is wrong.
  */
 export async function openAgentUsers(needs: AgentUserOptions): Promise<Result<OpenedUsers>> {
-  const { options } = needs;
-  const { "agent-user": name, "agent-home": home } = options;
-  if (name === null && home !== null) {
-    return invalid("--agent-home", "it is for the user of --agent-user, which is missing");
-  }
-  if (home !== null && !isAbsolute(home)) return invalid("--agent-home", "it is no absolute path");
-  const account = name === null ? ok(null) : await accountFor("--agent-user", name, home);
+  const account = await sharedAccount(needs.options);
   if (!account.ok) return account;
   const profiles = await withAccounts(needs.profiles, account.value);
   if (!profiles.ok) return profiles;
@@ -59,6 +53,18 @@ export async function openAgentUsers(needs: AgentUserOptions): Promise<Result<Op
   if (checked.ok) return ok({ users, profiles: profiles.value });
   await users.close();
   return checked;
+}
+
+/** The user of --agent-user; null for the server's own. */
+export async function sharedAccount({
+  "agent-user": name,
+  "agent-home": home,
+}: Pick<ServeOptions, "agent-user" | "agent-home">): Promise<Result<SystemUser | null>> {
+  if (name === null && home !== null) {
+    return invalid("--agent-home", "it is for the user of --agent-user, which is missing");
+  }
+  if (home !== null && !isAbsolute(home)) return invalid("--agent-home", "it is no absolute path");
+  return name === null ? ok(null) : accountFor("--agent-user", name, home);
 }
 
 function invalid(path: string, reason: string): Result<never> {

@@ -4,7 +4,7 @@ import type { Credentials } from "../../agent/credential/credentials.ts";
 import type { AgentKeeper } from "../../agent/keeper.ts";
 import { openAgents } from "../../agent/open.ts";
 import { inheritedEnvironment } from "../../agent/process/environment.ts";
-import { adHocProfile } from "../../agent/profile/command-line.ts";
+import { adHocProfile, withVariables } from "../../agent/profile/command-line.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import { AGENT_MEMORY_PERCENT_MAX, AGENT_PROCESSES_MAX } from "../../core/limits.ts";
@@ -38,21 +38,29 @@ export async function readAgentProfiles(options: ServeOptions): Promise<
 
 /** The agent of --agent or --agent-command, else `echo`, which is always installed. */
 function pickAgent(
-  { agent, "agent-command": command }: ServeOptions,
+  options: Pick<ServeOptions, "agent" | "agent-command" | "agent-name" | "agent-env">,
   known: ReadonlyMap<string, AgentProfile>,
 ): Result<{ readonly name: string; readonly own: readonly [string, AgentProfile][] }> {
+  const { agent, "agent-command": command, "agent-name": chosen, "agent-env": inherit } = options;
+  const wrong = (path: string, reason: string) => fail("invalid_server_config", { path, reason });
   if (agent !== null && command !== null) {
-    const reason = "give --agent or --agent-command, not both";
-    return fail("invalid_server_config", { path: "--agent-command", reason });
+    return wrong("--agent-command", "give --agent or --agent-command, not both");
   }
-  if (command !== null) {
-    const profile = adHocProfile(command);
-    if (!profile.ok) return profile;
-    return ok({ name: profile.value.name, own: [[profile.value.name, profile.value]] });
+  if (chosen !== null && command === null) {
+    return wrong("--agent-name", "it names the agent of --agent-command, which is missing");
   }
   const name = agent ?? "echo";
-  if (known.has(name)) return ok({ name, own: [] });
-  return fail("agent_unknown", { profile: name, known: [...known.keys()].join(", ") });
+  const profile = known.get(name);
+  if (command === null && profile === undefined) {
+    return fail("agent_unknown", { profile: name, known: [...known.keys()].join(", ") });
+  }
+  const picked =
+    command === null && profile !== undefined
+      ? withVariables(profile, inherit)
+      : adHocProfile(command ?? "", { inherit, name: chosen });
+  return picked.ok
+    ? ok({ name: picked.value.name, own: [[picked.value.name, picked.value]] })
+    : picked;
 }
 
 /** The time limits of the command line override those of each profile. */

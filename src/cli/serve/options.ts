@@ -6,18 +6,24 @@ import {
   AGENT_MEMORY_MB_MAX,
   AGENT_PROCESSES_CHOSEN_MAX,
   DISK_MB_MAX,
-  OPTION_MS_MAX,
   TURN_MEMORY_MB_MAX,
 } from "../../core/limits.ts";
 import { MEDIATION_POLICIES } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { homeOf, isMissingFile, messageOf } from "../home.ts";
-
-const count = (help: string, most = 1_000_000) => whole(0, most, { help });
-const ms = (help: string, variables: readonly string[] = []) =>
-  whole(0, OPTION_MS_MAX, { help, placeholder: "MS", variables });
-const positiveMs = (help: string) => whole(1, OPTION_MS_MAX, { help, placeholder: "MS" });
-const bytes = (help: string, most: number) => whole(1, most, { help, placeholder: "BYTES" });
+import {
+  bytes,
+  choice,
+  count,
+  ms,
+  parseText,
+  positiveMs,
+  type ServeOption,
+  text,
+  texts,
+  toggle,
+  whole,
+} from "./option-kinds.ts";
 
 /**
  * The options of `fermata serve`. The name is the flag and the key in the file; in capitals, after
@@ -118,8 +124,16 @@ export const OPTIONS = {
   // Agents
   agent: text({ help: 'Agent of new sessions; see "fermata agents"', placeholder: "NAME" }),
   "agent-command": text({
-    help: "Command line of an agent that speaks ACP, instead of --agent",
+    help: "Command line of an agent that speaks ACP, instead of --agent; paths begin here",
     placeholder: "COMMAND",
+  }),
+  "agent-name": text({
+    help: "Name of the agent of --agent-command (that of its file); a known one has its profile",
+    placeholder: "NAME",
+  }),
+  "agent-env": texts({
+    help: "Variable that this agent gets of the server's environment; may be repeated",
+    placeholder: "NAME",
   }),
   "agent-user": text({
     help: "User of the system that agents, tools and shells run as (the server's own)",
@@ -213,85 +227,6 @@ function isOptionName(name: string): name is OptionName {
 /** The environment variable of an option: FERMATA_MAX_SESSIONS of `max-sessions`. */
 export function variableOf(name: string): string {
   return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
-}
-
-interface ServeOption<Value> {
-  readonly help: string;
-  /** The value in the help; null for a switch. */
-  readonly placeholder: string | null;
-  /** Whether it may be repeated. */
-  readonly isList: boolean;
-  /** Further environment variables, which other servers of this kind read. */
-  readonly variables: readonly string[];
-  readonly default: Value;
-  /** Parses a value, or throws the reason why it cannot. */
-  parse(raw: unknown): Value;
-}
-
-interface OptionHelp {
-  readonly help: string;
-  readonly placeholder?: string;
-  readonly variables?: readonly string[];
-}
-
-function text(about: OptionHelp): ServeOption<string | null> {
-  return { ...base(about, "TEXT"), default: null, parse: parseText };
-}
-
-function texts(about: OptionHelp): ServeOption<readonly string[]> {
-  const parse = (raw: unknown) => (Array.isArray(raw) ? raw : [raw]).map(parseText);
-  return { ...base(about, "TEXT"), isList: true, default: [], parse };
-}
-
-function choice<const Word extends string>(
-  words: readonly Word[],
-  fallback: Word,
-  about: OptionHelp,
-): ServeOption<Word> {
-  const parse = (raw: unknown) => {
-    const found = words.find((word) => word === raw);
-    if (found === undefined) throw new Error(`it must be one of ${words.join(", ")}`);
-    return found;
-  };
-  return { ...base(about, words.join("|")), default: fallback, parse };
-}
-
-/** True or false; a flag without a value is true. */
-function toggle(about: OptionHelp): ServeOption<boolean> {
-  const parse = (raw: unknown) => {
-    const value = BOOLEANS.get(String(raw));
-    if (value === undefined) throw new Error("it must be true or false");
-    return value;
-  };
-  return { ...base(about, ""), placeholder: null, default: false, parse };
-}
-
-function whole(least: number, most: number, about: OptionHelp): ServeOption<number | null> {
-  const parse = (raw: unknown) => {
-    const value = typeof raw === "string" && /^\d+$/.test(raw) ? Number(raw) : raw;
-    const isFit = typeof value === "number" && Number.isSafeInteger(value);
-    if (!isFit || value < least || value > most) {
-      throw new Error(`it must be a whole number from ${least} to ${most}`);
-    }
-    return value;
-  };
-  return { ...base(about, "N"), default: null, parse };
-}
-
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ["true", true],
-  ["1", true],
-  ["false", false],
-  ["0", false],
-]);
-
-function base({ help, placeholder, variables = [] }: OptionHelp, defaultPlaceholder: string) {
-  return { help, placeholder: placeholder ?? defaultPlaceholder, isList: false, variables };
-}
-
-function parseText(raw: unknown): string {
-  if (typeof raw !== "string" || raw.trim() === "") throw new Error("it is empty");
-  return raw;
 }
 
 /** The raw values of one source, by option name, each with its origin for error messages. */

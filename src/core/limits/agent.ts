@@ -104,8 +104,11 @@ export const AGENT_PROFILES_MAX = 256;
 export const AGENT_ARGS_MAX = 256;
 export const AGENT_VARIABLES_MAX = 256;
 
-/** Ways to sign in that one profile may name. */
+/** Methods to sign in that a profile may name, and that are read of those of an agent. */
 export const AGENT_SIGN_INS_MAX = 16;
+
+/** What a person is told to do about a sign-in, with all methods that the agent offers. */
+export const SIGN_IN_ADVICE_CHARS_MAX = 2_048;
 
 /** One text of a profile: a path, an argument, a value. */
 export const AGENT_PROFILE_TEXT_CHARS_MAX = 4_096;

@@ -1,0 +1,130 @@
+import { join } from "node:path";
+import type { AgentListener } from "../../agent/agent.ts";
+import type { AgentHost } from "../../agent/bridge/host.ts";
+import { shownSignIn } from "../../agent/bridge/sign-in.ts";
+import { startHost } from "../../agent/bridge/start.ts";
+import { AgentMarks } from "../../agent/process/marks.ts";
+import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
+import { type Refusal, sentenceOf } from "../../core/error.ts";
+import { CANCELLED } from "../../core/policy/ask.ts";
+import { askingView } from "../../core/policy/asking.ts";
+import { DONE, type Result } from "../../core/result.ts";
+import { ownAccount } from "../serve/agent-user.ts";
+import { type AgentsQuery, secretLines } from "./agent-secrets.ts";
+
+/**
+ * Starts an agent, makes a session with it, and prints what it offers and has. A text says why a
+ * session cannot be made; null if it can.
+ */
+export async function tryOut(
+  profile: AgentProfile,
+  home: string,
+  query: AgentsQuery,
+): Promise<string | null> {
+  const startedMs = performance.now();
+  const started = await startedHost(askingProfile(profile), home, query);
+  const secrets = await secretLines(profile, query);
+  if (!started.ok) {
+    if (secrets.length > 0) process.stdout.write(`${secretsText(secrets)}\n`);
+    return sentenceOf(started.refusal);
+  }
+  const tookMs = Math.round(performance.now() - startedMs);
+  const made = await trialSession(started.value, query);
+  await started.value.end();
+  const { name, version } = started.value.abilities;
+  process.stdout.write(
+    `${[
+      `${name ?? profile.title}${version === null ? "" : ` ${version}`} answered in ${tookMs} ms.`,
+      ...abilityLines(started.value),
+      ...(profile.signIn === null ? [] : [`  to sign in:      ${profile.signIn}`]),
+      `  a session:       ${made === null ? "can be made" : "cannot be made, see below"}`,
+      secretsText(secrets),
+      `  asking:          ${askingSentence(profile)}`,
+      `  MCP tools:       ${MCP_SENTENCES[profile.mcp]}`,
+      ...(profile.home === null ? [] : [`  its home:        set by ${profile.home}`]),
+      ...(profile.withhold.length === 0
+        ? []
+        : [`  withheld:        ${profile.withhold.join(", ")}`]),
+    ].join("\n")}\n`,
+  );
+  return made === null ? null : sentenceOf(made);
+}
+
+/** Starts the agent as a server with the same options would. */
+export async function startedHost(
+  profile: AgentProfile,
+  home: string,
+  { credentials, holder, account: shared }: AgentsQuery,
+): Promise<Result<AgentHost>> {
+  const account = await ownAccount(profile, shared !== null);
+  if (!account.ok) return account;
+  const whole = { ...profile, account: account.value ?? shared };
+  const found = await credentials.of(whole, holder);
+  if (!found.ok) return found;
+  const marks = new AgentMarks(join(home, "running-agents"));
+  const cwd = process.cwd();
+  const start = { profile: whole, cwd, marks, env: process.env, credentials: found.value };
+  return startHost(start, { fault: () => {}, secret: () => DONE, secretGone: () => {} });
+}
+
+/** Most agents look for their key only when they make a session. */
+async function trialSession(host: AgentHost, { holder }: AgentsQuery): Promise<Refusal | null> {
+  const cwd = process.cwd();
+  const { name: profile } = host.profile;
+  const whose = { ...holder, profile, asks: true, workspace: cwd, cwd };
+  const request = { ...whose, mcpServers: [], systemPrompt: null, past: null };
+  const made = await host.connect(request, NOBODY, new AbortController().signal);
+  if (!made.ok) return made.refusal;
+  await made.value.close();
+  return null;
+}
+
+/** A session without a person: what the agent asks for is not given. */
+const NOBODY: AgentListener = {
+  connected: () => {},
+  status: () => {},
+  update: () => undefined,
+  usage: () => {},
+  ask: async () => ({ outcome: CANCELLED }),
+  access: async () => ({ allowed: false, reason: "this session is only for a look at the agent" }),
+  exit: () => {},
+  audit: async () => {},
+};
+
+function abilityLines({ abilities }: AgentHost): readonly string[] {
+  const { load, resume, close, list, fork, systemPrompt, authMethods } = abilities;
+  const offers = { load, resume, close, list, fork, "system prompt": systemPrompt };
+  const can = Object.entries(offers).filter(([, does]) => does);
+  const cannot = Object.entries(offers).filter(([, does]) => !does);
+  const ways = authMethods.map((method) => {
+    return `${shownSignIn(method)}${method.terminal === null ? "" : " [--sign-in]"}`;
+  });
+  return [
+    `  offers:          ${namesOf(can)}`,
+    `  does not offer:  ${namesOf(cannot)}`,
+    `  sign-in methods: ${ways.join(`\n${INDENT}`) || "none"}`,
+  ];
+}
+
+const INDENT = " ".repeat(19);
+
+function secretsText(lines: readonly string[]): string {
+  const all = lines.length === 0 ? ["it needs none"] : lines;
+  return `  secrets:         ${all.join(`\n${INDENT}`)}`;
+}
+
+/** The sentence that a new session shows. */
+function askingSentence({ ask }: AgentProfile): string {
+  const known = { chosen: null, observed: null, offered: null, options: null };
+  return askingView(ask, "ask", known).sentence;
+}
+
+const MCP_SENTENCES: Readonly<Record<AgentProfile["mcp"], string>> = {
+  offered: "its model sees those of the session's servers",
+  withheld: "it gets the session's servers, but its model does not see their tools at once",
+  unknown: "not known",
+};
+
+function namesOf(entries: readonly (readonly [string, boolean])[]): string {
+  return entries.map(([name]) => name).join(", ") || "nothing";
+}
