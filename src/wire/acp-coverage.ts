@@ -94,7 +94,9 @@ export const CLIENT_CAPABILITY_COVERAGE: Rows = {
   "fs.writeTextFile": { does: "announced" },
   terminal: { does: "announced" },
   "session.compaction": { refuses: "not announced yet" },
-  "session.configOptions.boolean": { refuses: "not announced yet" },
+  "session.configOptions.boolean": {
+    does: "announced; `context` shows them, and `reasoning` can be one (`on`, `off`)",
+  },
   "session.notices": { refuses: "not announced yet" },
   subagents: { refuses: CALLS_INSTEAD },
   plan: { refuses: "not announced yet" },

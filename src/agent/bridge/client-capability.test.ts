@@ -7,11 +7,13 @@ describe("what an agent is offered", () => {
     expect(clientCapabilities([])).toEqual({
       fs: { readTextFile: true, writeTextFile: true },
       terminal: true,
+      session: { configOptions: { boolean: {} } },
       elicitation: { form: {} },
     });
     expect(clientCapabilities(["fs.read", "terminal", "elicitation"])).toEqual({
       fs: { readTextFile: false, writeTextFile: true },
       terminal: false,
+      session: { configOptions: { boolean: {} } },
     });
   });
 
