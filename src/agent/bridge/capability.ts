@@ -86,7 +86,8 @@ export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObje
   return {
     fs: { readTextFile: has("fs.read"), writeTextFile: has("fs.write") },
     terminal: has("terminal"),
-    session: { configOptions: { boolean: {} } },
+    session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+    plan: {},
     ...(has("elicitation") && { elicitation: { form: {} } }),
   };
 }

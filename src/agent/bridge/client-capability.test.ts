@@ -7,13 +7,15 @@ describe("what an agent is offered", () => {
     expect(clientCapabilities([])).toEqual({
       fs: { readTextFile: true, writeTextFile: true },
       terminal: true,
-      session: { configOptions: { boolean: {} } },
+      session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+      plan: {},
       elicitation: { form: {} },
     });
     expect(clientCapabilities(["fs.read", "terminal", "elicitation"])).toEqual({
       fs: { readTextFile: false, writeTextFile: true },
       terminal: false,
-      session: { configOptions: { boolean: {} } },
+      session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+      plan: {},
     });
   });
 
