@@ -58,8 +58,8 @@ export const CLIENT_METHOD_COVERAGE: Rows = {
   "terminal/wait_for_exit": { does: "answered when the command ends" },
   "terminal/kill": { does: "ends the command; its output stays" },
   "terminal/release": { does: "ends the command, and forgets it" },
-  "elicitation/create": { does: "a form becomes a question for people; a URL is declined" },
-  "elicitation/complete": { does: "taken without effect" },
+  "elicitation/create": { does: "forms and pages are put to people" },
+  "elicitation/complete": { does: "ends the ask for a page" },
   "auth/status_update": { does: "taken without effect: accounts are neither kept nor logged" },
   "mcp/message": { refuses: NO_MCP_OVER_ACP },
   "$/cancel_request": { does: "withdraws an ask" },
@@ -104,7 +104,7 @@ export const CLIENT_CAPABILITY_COVERAGE: Rows = {
   plan: { does: "announced" },
   "auth.terminal": { refuses: SIGN_IN_BY_HAND },
   "elicitation.form": { does: "announced" },
-  "elicitation.url": { refuses: "the server has no page to send a person to" },
+  "elicitation.url": { does: "announced" },
 };
 
 /** What an agent may announce. */

@@ -10,8 +10,10 @@ import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AccessAnswer } from "../agent.ts";
 import type { RequestContext, Served, Serving } from "../connection.ts";
 import { readCommand, shownLine } from "../workspace/command.ts";
-import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
+import { permissionAnswer, permissionAsk } from "./ask.ts";
+import { formAnswer, formAsk } from "./elicitation.ts";
 import type { Inbox } from "./inbox.ts";
+import { readPage } from "./pages.ts";
 import type { BridgeSession } from "./session.ts";
 
 /** A request of the agent to the server. */
@@ -159,10 +161,14 @@ const READERS: Readonly<Record<string, RequestReader>> = {
     return async (signal) => ok(permissionAnswer(await session.ask(ask, signal)));
   },
   [CLIENT_METHODS.createElicitation]: (session, params) => async (signal) => {
-    // The server offers only forms: it cannot send a person to a page.
-    if (params.mode !== undefined && params.mode !== "form") return ok({ action: "decline" });
-    const ask = elicitationAsk(params, `question-${session.nextQuestion()}`);
-    return ok(elicitationAnswer(params, await session.ask(ask, signal)));
+    const { mode = "form" } = params;
+    if (mode === "url") {
+      const page = readPage(params);
+      return page.ok ? session.showPage(page.value, signal) : page;
+    }
+    if (mode !== "form") return fail("elicitation_invalid", { reason: `its mode is "${mode}"` });
+    const ask = formAsk(params, session.nextQuestion());
+    return ok(formAnswer(params, await session.ask(ask, signal)));
   },
   [CLIENT_METHODS.readTextFile]: (session, params) => {
     const [line, limit] = [countOf(params.line), countOf(params.limit)];

@@ -78,8 +78,7 @@ export function optionOf({ configOptions }: OfferedSettings, category: string): 
 }
 
 /**
- * What the server offers to an agent, without what the agent's profile withholds. Elicitation has
- * no `url`, because the server has no page to send a person to.
+ * What the server offers to an agent, without what the agent's profile withholds.
  */
 export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObject {
   const has = (ability: ClientAbility) => !withhold.includes(ability);
@@ -88,7 +87,7 @@ export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObje
     terminal: has("terminal"),
     session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
     plan: {},
-    ...(has("elicitation") && { elicitation: { form: {} } }),
+    ...(has("elicitation") && { elicitation: { form: {}, url: {} } }),
   };
 }
 

@@ -9,7 +9,7 @@ describe("what an agent is offered", () => {
       terminal: true,
       session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
       plan: {},
-      elicitation: { form: {} },
+      elicitation: { form: {}, url: {} },
     });
     expect(clientCapabilities(["fs.read", "terminal", "elicitation"])).toEqual({
       fs: { readTextFile: false, writeTextFile: true },
