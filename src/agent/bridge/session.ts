@@ -216,7 +216,8 @@ export class BridgeSession implements AgentSession {
       return this.#host.pages.show(page, signal, (either) => this.listener.ask(ask, either));
     }
     const notice = pageNotice(page);
-    void this.#inbox.add(sizeOf(notice), () => this.listener.update(notice));
+    this.#sendOwn(notice);
+    this.#plain.after(notice);
     return ok({ action: "accept" });
   }
 
