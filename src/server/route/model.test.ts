@@ -33,7 +33,7 @@ describe("POST /session/:id/model", () => {
     expect(work.live.session.chosen.modelConfig.modelId).toBeNull();
   });
 
-  it("P7: knows the models of an agent that lists them without an option, and no others", async () => {
+  it("P7: knows the models of an agent that lists them, and no others", async () => {
     const profiles = new Map([echo("--no-config", "--with-legacy-model")]);
     const work = await Work.made(await openWork({ stage: { profiles } }));
     const shown = async () => (await work.call("GET", "/context")).body.state;
