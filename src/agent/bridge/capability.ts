@@ -47,9 +47,11 @@ function queuesPrompts(meta: JsonObject): boolean {
   return Object.values(meta).some((vendor) => isObject(vendor) && vendor.promptQueueing === true);
 }
 
-/** A session's modes and options, as the agent last reported them. */
+/** A session's modes, options and models, as the agent last reported them. */
 export interface OfferedSettings {
   readonly modes: JsonObject | null;
+  /** Models as ACP had them before there were options: `currentModelId`, `availableModels`. */
+  readonly models: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
 }
 
@@ -57,6 +59,7 @@ export function readSettings(answer: JsonObject): OfferedSettings {
   const { configOptions } = answer;
   return {
     modes: objectAt(answer, "modes"),
+    models: objectAt(answer, "models"),
     configOptions: Array.isArray(configOptions) ? configOptions.filter(isObject) : [],
   };
 }
@@ -77,6 +80,8 @@ export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObje
     terminal: has("terminal"),
     // The operator runs these methods: `fermata agents NAME --sign-in`.
     auth: { terminal: true },
+    session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+    plan: {},
     ...(has("elicitation") && { elicitation: { form: {}, url: {} } }),
   };
 }
