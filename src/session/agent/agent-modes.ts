@@ -21,7 +21,7 @@ export interface AgentNow {
 export function agentNow(agent: AgentSession | null): AgentNow | null {
   if (agent === null) return null;
   const { offer } = agent;
-  const setMode = (modeId: string) => agent.setMode(modeId);
+  const setMode = (modeId: string) => agent.setMode(offeredMode(offer, modeId));
   return { model: offer.model ?? null, modes: agentModes(offer), setMode };
 }
 
@@ -38,6 +38,20 @@ export function agentModes({
   if (option === undefined) return { current: null, ids: [] };
   const current = stringAt(option, "currentValue");
   return { current, ids: namesIn(choicesOf(option.options), "value") };
+}
+
+/** Whether an agent's id is this mode: some give their ids as an address that ends in the word. */
+export function isMode(id: string | null, mode: string | null): boolean {
+  return id !== null && mode !== null && (id === mode || id.endsWith(`#${mode}`));
+}
+
+/** The agent's own id for a mode; the mode itself if the agent has none for it. */
+export function offeredMode(
+  offer: Pick<AgentOffer, "modes" | "configOptions">,
+  mode: string,
+): string {
+  const { ids } = agentModes(offer);
+  return ids.includes(mode) ? mode : (ids.find((id) => isMode(id, mode)) ?? mode);
 }
 
 /**

@@ -22,7 +22,7 @@ import { slashTextOf } from "../../core/slash/commands.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
 import type { TryAgain, TurnBySlash } from "../actor/turn-queue.ts";
-import type { AgentNow } from "../agent/agent-modes.ts";
+import { type AgentNow, isMode } from "../agent/agent-modes.ts";
 import type { SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { boundIn, callerSpeaker } from "./tenant-policies.ts";
@@ -223,7 +223,9 @@ async function agentRefusal(
   // One that is still to come is looked at when it has come.
   if (agentNow === null) return null;
   const { model, modes } = agentNow;
-  const agentMode = modeOtherThanUsual(session, modes.current);
+  const { agentMode: chosen } = session.connection;
+  const current = isMode(modes.current, chosen) ? chosen : modes.current;
+  const agentMode = modeOtherThanUsual(session, current);
   const why = ceilingRefusal(ceiling, { model, agentMode });
   if (why?.details.rule !== "agent_mode") return why;
   const usual = session.connection.agentMode ?? session.agentUsualMode ?? null;

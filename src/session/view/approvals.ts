@@ -7,7 +7,7 @@ import { RISK_TIERS, type RiskTier } from "../../core/policy/risk.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
-import { type AgentModes, agentModes } from "../agent/agent-modes.ts";
+import { type AgentModes, agentModes, isMode } from "../agent/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 import { type AgentState, agentState } from "./agent-state.ts";
@@ -40,6 +40,8 @@ export async function approvalsView(
     agentMode: { chosen: connection.agentMode, observed: modes.current },
     // Whether the agent asks at all before it acts.
     asking: askingNow(world, live, modes.current),
+    // Whether the agent itself plans too; null unless the session is in `plan`.
+    plan: chosen.approvalMode === "plan" ? planView(modes) : null,
     // The rule for calls of each tier that have no grant.
     tiers: RISK_TIERS.map((tier) => {
       return { tier, rule: tierRule(securityMode, autonomyProfile, tier) };
@@ -59,6 +61,19 @@ export async function approvalsView(
 function modesOf({ modes, configOptions = [] }: AgentState): AgentModes {
   return agentModes({ modes: modes ?? null, configOptions });
 }
+
+/** What `plan` comes to: an agent may have no such mode, or refuse it, or leave it by itself. */
+function planView({ current, ids }: AgentModes) {
+  if (isMode(current, "plan")) return { agent: "planning", note: PLANNING };
+  if (current === null && ids.length === 0) return { agent: "unknown", note: NOT_PLANNING };
+  const isOffered = ids.some((id) => isMode(id, "plan"));
+  const why = isOffered ? `it is in its mode "${current}"` : "it has no mode to plan in";
+  return { agent: "not_planning", note: `The agent does not plan: ${why}. ${NOT_PLANNING}` };
+}
+
+const PLANNING = "The agent plans, and the server writes and runs nothing for it.";
+const NOT_PLANNING =
+  "The server writes and runs nothing for it; what the agent does by itself is bound by asks only.";
 
 function askView({ requestId, kind, tier, toolCall, askedAtMs, deadlineAtMs }: Ask) {
   const title = stringAt(toolCall, "title");
