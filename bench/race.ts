@@ -166,7 +166,7 @@ async function devToolsPage(port: string, url: string): Promise<WebSocket> {
   return socket;
 }
 
-/** Evaluates an expression in a page that has loaded; a page that still loads forgets what it ran. */
+/** Evaluates an expression in a page that has loaded: one that still loads forgets what it ran. */
 async function evaluated(socket: WebSocket, expression: string): Promise<RaceReport> {
   for (let left = 100; left > 0; left -= 1) {
     const state = "location.pathname === '/health' && document.readyState === 'complete'";
