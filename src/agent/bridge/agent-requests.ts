@@ -10,13 +10,12 @@ import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AccessAnswer } from "../agent.ts";
 import type { RequestContext, Served, Serving } from "../connection.ts";
 import { readCommand, shownLine } from "../workspace/command.ts";
-import type { FileRequest } from "../workspace/files.ts";
 import { permissionAnswer, permissionAsk } from "./ask.ts";
 import { formAnswer, formAsk } from "./elicitation.ts";
 import type { Inbox } from "./inbox.ts";
 import { readPage } from "./pages.ts";
 import type { BridgeSession } from "./session.ts";
-import { reach, withOutside } from "./write-roots.ts";
+import { requestedFile, withOutside } from "./write-roots.ts";
 
 /** A request of the agent to the server. */
 export interface AgentRequest {
@@ -177,7 +176,7 @@ const READERS: Readonly<Record<string, RequestReader>> = {
   },
   [CLIENT_METHODS.readTextFile]: (session, params) => {
     const [line, limit] = [countOf(params.line), countOf(params.limit)];
-    const file = fileOf(session, params, "read");
+    const file = requestedFile(session, textOf(params, "path"), "read");
     return {
       access: file.access,
       act: (access) => {
@@ -188,7 +187,7 @@ const READERS: Readonly<Record<string, RequestReader>> = {
   },
   [CLIENT_METHODS.writeTextFile]: (session, params) => {
     const content = stringAt(params, "content");
-    const file = fileOf(session, params, "write");
+    const file = requestedFile(session, textOf(params, "path"), "write");
     session.hasWritten();
     return {
       access: async () => {
@@ -277,20 +276,6 @@ async function servedBy(act: () => Promise<Result<unknown>>): Promise<Served> {
   } catch (thrown) {
     return internalError(thrown);
   }
-}
-
-/** The file that a request is about, and where it was found when that was permitted. */
-function fileOf(session: BridgeSession, params: JsonObject, action: "read" | "write") {
-  const path = textOf(params, "path");
-  let reached: FileRequest = { workspace: session.request.workspace, path, own: session.own };
-  const access = async (): Promise<Result<Access>> => {
-    const found = await reach(session, path, action);
-    if (!found.ok) return found;
-    const { real, ...file } = found.value;
-    reached = file;
-    return ok({ action, path: real });
-  };
-  return { path, access, reached: () => reached };
 }
 
 function permitted(access: Access) {

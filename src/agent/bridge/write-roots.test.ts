@@ -72,7 +72,7 @@ describe("an ask to write where the server does not", () => {
     expect(other.ears.asks[0]).not.toHaveProperty("outside");
   });
 
-  it("is left to people if it may write by itself, until it has written by the server", async () => {
+  it("is left to people until the agent has written by the server", async () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.echo());
     await hand.turn(elsewhere, "write ./a.txt hello", elsewhere);

@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
+import type { Access } from "../../core/policy/access.ts";
 import { absolutePath, approvalKeys, writtenPath } from "../../core/policy/approval-key.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { AgentAsk } from "../agent.ts";
@@ -7,7 +8,7 @@ import type { FileRequest } from "../workspace/files.ts";
 import type { BridgeSession } from "./session.ts";
 
 /** A file that the server may use for an agent. */
-export interface ReachedFile extends FileRequest {
+interface ReachedFile extends FileRequest {
   /** Its real path, which people are asked about. */
   readonly real: string;
 }
@@ -16,7 +17,7 @@ export interface ReachedFile extends FileRequest {
  * Finds a file in the session's workspace, or else in one of the folders that the operator has
  * opened to all agents. Each of them bounds its files as a workspace does: by real paths.
  */
-export async function reach(
+async function reach(
   { files, own, request, roots }: BridgeSession,
   path: string,
   to: "read" | "write",
@@ -31,6 +32,19 @@ export async function reach(
     if (real.refusal.code !== "path_outside_workspace") return real;
   }
   return found;
+}
+
+/** The file that a request is about, and where it was found when that was permitted. */
+export function requestedFile(session: BridgeSession, path: string, action: "read" | "write") {
+  let reached: FileRequest = { workspace: session.request.workspace, path, own: session.own };
+  const access = async (): Promise<Result<Access>> => {
+    const found = await reach(session, path, action);
+    if (!found.ok) return found;
+    const { real, ...file } = found.value;
+    reached = file;
+    return ok({ action, path: real });
+  };
+  return { path, access, reached: () => reached };
 }
 
 /**

@@ -66,7 +66,7 @@ export const CLIENT_ABILITIES: readonly ClientAbility[] = [
 /** Whether its model gets the tools of a session's MCP servers. */
 export type McpUse = "offered" | "withheld" | "unknown";
 
-/** What writes its files. An agent that writes through the server can write only where that does. */
+/** What writes its files: the server does not write everywhere. */
 export type FileWriter = "server" | "unknown";
 
 export const FILE_WRITERS: readonly FileWriter[] = ["server", "unknown"];

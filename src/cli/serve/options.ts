@@ -121,18 +121,13 @@ export const OPTIONS = {
     help: "User of the system that agents, tools and shells run as (the server's own)",
     placeholder: "NAME|UID:GID",
   }),
-  "agent-home": text({
-    help: "Home directory of that user (the one of its account)",
-    placeholder: "DIR",
-  }),
-  "secrets-dir": text({
-    help: "Folder of secrets for agents: TENANT/USER/NAME, TENANT/NAME or NAME (the environment)",
-    placeholder: "DIR",
-  }),
-  "agent-homes": text({
-    help: "Folder in which each user has homes of their own for agents, once there are tokens",
-    placeholder: "DIR",
-  }),
+  "agent-home": folder("Home directory of that user (the one of its account)"),
+  "secrets-dir": folder(
+    "Folder of secrets for agents: TENANT/USER/NAME, TENANT/NAME or NAME (the environment)",
+  ),
+  "agent-homes": folder(
+    "Folder in which each user has homes of their own for agents, once there are tokens",
+  ),
   "agent-write-root": folders(
     "Directory that agents may use beside their workspaces; may be repeated (none)",
   ),
@@ -235,6 +230,10 @@ interface OptionHelp {
 
 function text(about: OptionHelp): ServeOption<string | null> {
   return { ...base(about, "TEXT"), default: null, parse: parseText };
+}
+
+function folder(help: string): ServeOption<string | null> {
+  return text({ help, placeholder: "DIR" });
 }
 
 function folders(help: string): ServeOption<readonly string[]> {

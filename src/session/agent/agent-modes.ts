@@ -1,7 +1,7 @@
 import type { AgentOffer, AgentSession } from "../../agent/agent.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { type AgentAsking, wantsAsks } from "../../core/policy/asking.ts";
-import { hasWord } from "../../core/policy/risk.ts";
+import { hasWord, isMode } from "../../core/policy/risk.ts";
 import type { Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 
@@ -38,11 +38,6 @@ export function agentModes({
   if (option === undefined) return { current: null, ids: [] };
   const current = stringAt(option, "currentValue");
   return { current, ids: namesIn(choicesOf(option.options), "value") };
-}
-
-/** Whether an agent's id is this mode: some give their ids as an address that ends in the word. */
-export function isMode(id: string | null, mode: string | null): boolean {
-  return id !== null && mode !== null && (id === mode || id.endsWith(`#${mode}`));
 }
 
 /** The agent's own id for a mode; the mode itself if the agent has none for it. */

@@ -9,6 +9,7 @@ import {
   ceilingRefusal,
   lowerAutonomy,
 } from "../../core/policy/ceiling.ts";
+import { isMode } from "../../core/policy/risk.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { boundBy, modeOtherThanUsual, turnSettings } from "../../core/session/bounded.ts";
 import { type ClientActor, type Command, SERVER } from "../../core/session/command.ts";
@@ -22,7 +23,7 @@ import { slashTextOf } from "../../core/slash/commands.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
 import type { TryAgain, TurnBySlash } from "../actor/turn-queue.ts";
-import { type AgentNow, isMode } from "../agent/agent-modes.ts";
+import type { AgentNow } from "../agent/agent-modes.ts";
 import type { SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { boundIn, callerSpeaker } from "./tenant-policies.ts";
