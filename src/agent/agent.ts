@@ -246,6 +246,8 @@ export interface AgentAsk {
   /** What the agent said of the tool call before: an ask may only name it. */
   readonly known: JsonObject;
   readonly options: readonly AskOption[];
+  /** Where the call wants the server to write, outside of what is open to agents. */
+  readonly outside?: string;
 }
 
 export interface AccessAnswer {

@@ -102,6 +102,20 @@ export class BridgeSession implements AgentSession {
   /** Files and terminals wait for this before they act. */
   readonly audit: AgentListener["audit"] = (act, details) => this.listener.audit(act, details);
 
+  /** The folders outside of its workspace that the operator has opened to agents. */
+  get roots(): readonly string[] {
+    return this.#host.roots;
+  }
+
+  /** Whether this agent has the server write its files, and so nowhere else. */
+  get writesByServer(): boolean {
+    return this.#host.writesByServer;
+  }
+
+  hasWritten() {
+    this.#host.writesByServer = true;
+  }
+
   /** Forms and pages have no tool call, so each gets a number. */
   nextQuestion(): string {
     this.#questions += 1;
