@@ -40,6 +40,21 @@ describe("the index outside the stores", () => {
     expect(await readdir(join(root, "case", "acme"))).toEqual(["a", "a+8"]);
   });
 
+  it("names the store that has a tenant, which is no session of it", async () => {
+    const locator = new SessionLocator(join(root, "tenants"));
+    const { tenantId } = keyOf("s1");
+    expect(await locator.findTenant(tenantId)).toEqual({ ok: true, value: null });
+    await locator.noteTenant(tenantId, "sqlite");
+    expect(await locator.findTenant(tenantId)).toEqual({ ok: true, value: "sqlite" });
+    await locator.note(keyOf("s1"), "sqlite");
+    expect(await locator.sessionsOf(tenantId)).toEqual({ ok: true, value: ["s1"] });
+    await locator.forgetTenantItself(tenantId);
+    expect(await locator.findTenant(tenantId)).toEqual({ ok: true, value: null });
+    await locator.noteTenant(tenantId, "sqlite");
+    await locator.forgetTenant(tenantId);
+    expect(await readdir(join(root, "tenants"))).toEqual([]);
+  });
+
   it("takes the longest id in capitals", async () => {
     const locator = new SessionLocator(join(root, "long"));
     const key = keyOf("A".repeat(128));

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseSessionId, parseTenantId, type SessionId, type TenantId } from "../core/id.ts";
 import { isObject } from "../core/json.ts";
@@ -23,19 +23,25 @@ export class SessionLocator {
     this.#root = root;
   }
 
-  /** Whole or not at all: a name that appears has its content. */
   note(key: SessionKey, storeId: string): Promise<Result<void>> {
-    return this.#at(key, async (file) => {
-      // No id has a plus, so a draft that a crash leaves behind is taken for no session.
-      const draft = `${file}+draft-${randomUUID()}`;
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-      try {
-        await writeFile(draft, storeId, { mode: 0o600 });
-        await rename(draft, file);
-      } catch (thrown) {
-        await rm(draft, { force: true });
-        throw thrown;
-      }
+    return this.#at(key, (file) => written(file, storeId));
+  }
+
+  /** That a store has a tenant at all: it may have members and tokens, and no session. */
+  noteTenant(tenantId: TenantId, storeId: string): Promise<Result<void>> {
+    return this.#ofTenant(tenantId, (file) => written(file, storeId));
+  }
+
+  /** Null if no store has noted the tenant itself. */
+  findTenant(tenantId: TenantId): Promise<Result<string | null>> {
+    return this.#ofTenant(tenantId, contentOf);
+  }
+
+  /** The notes of its sessions stay; if there are none, so does no name of the tenant. */
+  forgetTenantItself(tenantId: TenantId): Promise<Result<void>> {
+    return this.#ofTenant(tenantId, async (file) => {
+      await rm(file, { force: true });
+      await rmdir(dirname(file)).catch(() => {});
       return DONE;
     });
   }
@@ -48,25 +54,16 @@ export class SessionLocator {
   }
 
   /** All that was noted of a tenant: not even the names of its sessions are to stay. */
-  async forgetTenant(tenantId: TenantId): Promise<Result<void>> {
-    const fits = checkTenant(tenantId);
-    if (!fits.ok) return fits;
-    return this.#safely(async () => {
-      await rm(join(this.#root, caseSafe(tenantId)), { recursive: true, force: true });
+  forgetTenant(tenantId: TenantId): Promise<Result<void>> {
+    return this.#ofTenant(tenantId, async (file) => {
+      await rm(dirname(file), { recursive: true, force: true });
       return DONE;
     });
   }
 
   /** Null if no store has noted it. A file that lost its content in a power cut says nothing. */
   find(key: SessionKey): Promise<Result<string | null>> {
-    return this.#at(key, async (file) => {
-      try {
-        return ok((await readFile(file, "utf8")) || null);
-      } catch (thrown) {
-        if (isMissing(thrown)) return ok(null);
-        throw thrown;
-      }
-    });
+    return this.#at(key, contentOf);
   }
 
   /** The tenants of which anything is noted. */
@@ -112,6 +109,15 @@ export class SessionLocator {
     return this.#safely(() => act(file));
   }
 
+  async #ofTenant<Value>(
+    tenantId: TenantId,
+    act: (file: string) => Promise<Result<Value>>,
+  ): Promise<Result<Value>> {
+    const fits = checkTenant(tenantId);
+    if (!fits.ok) return fits;
+    return this.#safely(() => act(join(this.#root, caseSafe(tenantId), OF_TENANT)));
+  }
+
   async #safely<Value>(act: () => Promise<Result<Value>>): Promise<Result<Value>> {
     try {
       return await act();
@@ -119,6 +125,32 @@ export class SessionLocator {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
       return fail("store_unavailable", { reason: `its index of sessions: ${reason}` });
     }
+  }
+}
+
+/** No id has a plus, so it is taken for no session; nor is a draft that a crash leaves behind. */
+const OF_TENANT = "+tenant";
+
+/** Whole or not at all: a name that appears has its content. */
+async function written(file: string, text: string): Promise<Result<void>> {
+  const draft = `${file}+draft-${randomUUID()}`;
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  try {
+    await writeFile(draft, text, { mode: 0o600 });
+    await rename(draft, file);
+  } catch (thrown) {
+    await rm(draft, { force: true });
+    throw thrown;
+  }
+  return DONE;
+}
+
+async function contentOf(file: string): Promise<Result<string | null>> {
+  try {
+    return ok((await readFile(file, "utf8")) || null);
+  } catch (thrown) {
+    if (isMissing(thrown)) return ok(null);
+    throw thrown;
   }
 }
 

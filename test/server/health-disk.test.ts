@@ -1,6 +1,7 @@
 // What a real server says of itself when its disk is full, or when bytes of its log have changed.
 
-import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { itWhere } from "../../src/platform/machine.fixture.ts";
 import { clearDisk, fillDisk, makeDisk, whyNoDisks } from "../../src/store/sqlite/disk.fixture.ts";
@@ -59,5 +60,29 @@ describe("the health of a server", { timeout: 120_000 }, () => {
     expect(server.said).toContain(`${gone.length} sessions are missing`);
     const listed = await command("missing");
     for (const id of made) expect(listed.stdout.includes(id)).toBe(gone.includes(id));
+  });
+
+  it("notices a database without sessions that was gone before the start", async () => {
+    const { server, health, command } = await served();
+    const owner = ["--tenant", "acme", "--user", "ada", "--role", "owner"];
+    expect((await command("tokens", "create", ...owner)).exitCode).toBe(0);
+    await health("ok");
+    await server.kill("SIGTERM");
+    rmSync(join(server.data, "sessions", "tenants", "acme"), { recursive: true });
+    await server.restart();
+    const { status, body } = await health("degraded");
+    expect([status, body.reason]).toEqual([200, "tenant_missing"]);
+    expect(body.reasons).toMatchObject([{ tenantId: "acme" }]);
+    expect(server.said).toMatch(/"reason":"tenant_missing","tenantId":"acme"/);
+    expect(await command("missing")).toMatchObject({ exitCode: 1, stdout: "acme -\n" });
+    expect((await command("missing", "--forget")).exitCode).toBe(0);
+    await health("ok");
+    // A tenant that was deleted in good order is not missed.
+    expect((await command("tokens", "create", ...owner)).exitCode).toBe(0);
+    await health("ok");
+    await server.kill("SIGTERM");
+    expect((await command("tenants", "delete", "acme", "--yes")).exitCode).toBe(0);
+    await server.restart();
+    await health("ok");
   });
 });

@@ -1,10 +1,13 @@
 import { existsSync, readdirSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { fail, ok, type Result } from "../../core/result.ts";
+import type { TenantId } from "../../core/id.ts";
+import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { missingSessions } from "../../session/health/missing-sessions.ts";
+import { missingTenants } from "../../session/health/missing-tenants.ts";
 import { SessionLocator } from "../../store/index.ts";
 import { tenantsFolder } from "../../store/sqlite/database.ts";
 import { type Vacuumed, vacuumTenants } from "../../store/sqlite/vacuum.ts";
+import type { SessionKey } from "../../store/store.ts";
 import { locatedFolder } from "../serve/store.ts";
 import { checkBundledStore } from "../store-marker.ts";
 import {
@@ -20,7 +23,8 @@ const MISSING_USAGE = `Usage: fermata missing [--forget] [--data DIR]
 
 Lists the sessions that were stored once and that the store does not have any more, as
 after a lost or damaged database: one line each, with the tenant and the id. It works
-beside a running server. The exit code is 1 if there are any.
+beside a running server. The exit code is 1 if there are any. A tenant whose whole
+database is gone has a line of its own, with - for the id.
 
 To get them back, restore a backup. With --forget their notes are deleted, so that the
 server's health does not speak of them any more.
@@ -55,16 +59,37 @@ function listMissing(data: string, isForgotten: boolean): Promise<Result<Command
   return inStore(data, async (store) => {
     const found = await missingSessions(store, locator);
     if (!found.ok) return found;
-    for (const key of isForgotten ? found.value.missing : []) {
-      const forgotten = await locator.forget(key);
-      if (!forgotten.ok) return forgotten;
-    }
-    const lines = found.value.missing.map(({ tenantId, sessionId }) => `${tenantId} ${sessionId}`);
+    const tenants = await missingTenants(store, locator);
+    if (!tenants.ok) return tenants;
+    const { missing: sessions } = found.value;
+    const forgotten = isForgotten ? await forgetAll(locator, sessions, tenants.value) : DONE;
+    if (!forgotten.ok) return forgotten;
+    const lines = [
+      ...tenants.value.map((tenantId) => `${tenantId} -`),
+      ...sessions.map(({ tenantId, sessionId }) => `${tenantId} ${sessionId}`),
+    ];
     if (lines.length === 0) return ok({ notices: ["No session is missing."] });
     const what = isForgotten ? "forgotten" : "missing; restore a backup, or use --forget";
-    const notices = [`${lines.length} of the stored sessions: ${what}.`];
+    const all = tenants.value.length > 0 ? " and tenants" : "";
+    const notices = [`${lines.length} of the stored sessions${all}: ${what}.`];
     return ok({ shown: lines.join("\n"), notices, exitCode: isForgotten ? 0 : 1 });
   });
+}
+
+async function forgetAll(
+  locator: SessionLocator,
+  sessions: readonly SessionKey[],
+  tenants: readonly TenantId[],
+): Promise<Result<void>> {
+  for (const key of sessions) {
+    const forgotten = await locator.forget(key);
+    if (!forgotten.ok) return forgotten;
+  }
+  for (const tenantId of tenants) {
+    const forgotten = await locator.forgetTenantItself(tenantId);
+    if (!forgotten.ok) return forgotten;
+  }
+  return DONE;
 }
 
 const VACUUM_USAGE = `Usage: fermata vacuum [--data DIR]

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { parseSessionId, parseTenantId, parseUserId } from "../../core/id.ts";
+import { parseSessionId, parseTenantId, parseUserId, type TenantId } from "../../core/id.ts";
 import { HEALTH_LOOK_AGE_MS_MAX } from "../../core/limits.ts";
 import type { Role } from "../../core/permission.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
@@ -24,13 +24,24 @@ async function monitored() {
   const world = {
     answer: (): Promise<Result<readonly StoreFault[]>> => Promise.resolve(ok(faults)),
     noted: [] as string[],
+    tenants: new Set([TENANT]),
     failing: false,
   };
+  const { storeId } = stage.world.store.contract;
   const notes = {
-    tenants: async () => ok([TENANT]),
+    tenants: async () => ok([...world.tenants]),
+    findTenant: async (tenantId: TenantId) => ok(world.tenants.has(tenantId) ? storeId : null),
+    noteTenant: async (tenantId: TenantId) => {
+      world.tenants.add(tenantId);
+      return DONE;
+    },
+    forgetTenantItself: async (tenantId: TenantId) => {
+      world.tenants.delete(tenantId);
+      return DONE;
+    },
     sessionsOf: async () => ok(world.noted.flatMap((id) => parseSessionId(id) ?? [])),
     find: async ({ sessionId }: { sessionId: string }) =>
-      ok(world.noted.includes(sessionId) ? stage.world.store.contract.storeId : null),
+      ok(world.noted.includes(sessionId) ? storeId : null),
     forget: async () => DONE,
   };
   const store = Object.assign(Object.create(stage.world.store), {
@@ -39,7 +50,7 @@ async function monitored() {
       return world.answer();
     },
   });
-  for (const name of ["readRecord", "readJournal", "list"] as const) {
+  for (const name of ["readRecord", "readJournal", "list", "tenants"] as const) {
     store[name] = (stage.world.store[name] as (...args: never[]) => unknown).bind(
       stage.world.store,
     );
@@ -75,7 +86,8 @@ describe("the health of a server", () => {
   });
 
   it("P8: counts missing sessions, and names failing agents, for owners only", async () => {
-    const { health, world } = await monitored();
+    const { stage, health, world } = await monitored();
+    await stage.created();
     world.noted = ["lost-1", "lost-2"];
     world.failing = true;
     await health.begin();
@@ -94,6 +106,23 @@ describe("the health of a server", () => {
     await health.begin();
     expect(await health.reasons(null)).toMatchObject([{ sessions: 1 }]);
     world.noted = [sessionId];
+    later();
+    expect(await health.reasons(null)).toEqual([]);
+  });
+
+  it("misses a tenant that is noted and not stored, and notes those that are", async () => {
+    const { stage, health, world, later } = await monitored();
+    world.tenants = new Set([OTHER]);
+    await stage.created();
+    await health.begin();
+    expect(world.tenants).toEqual(new Set([OTHER, TENANT]));
+    expect(await health.reasons(null)).toMatchObject([
+      { code: "tenant_missing", tenantId: OTHER, blocks: false },
+    ]);
+    expect(await health.reasons(viewer("owner", OTHER))).toHaveLength(1);
+    expect(await health.reasons(viewer("member", OTHER))).toEqual([]);
+    expect(await health.reasons(viewer("owner"))).toEqual([]);
+    world.tenants.delete(OTHER);
     later();
     expect(await health.reasons(null)).toEqual([]);
   });

@@ -14,6 +14,7 @@ import type { Viewer } from "../../core/session/visibility.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import type { SessionKey, SessionStore, StoreFault } from "../../store/store.ts";
 import { isLacking, missingSessions, type SessionNotes } from "./missing-sessions.ts";
+import { isNoted, missingTenants, NotedTenants, type TenantNotes } from "./missing-tenants.ts";
 
 /** One thing that is wrong with the server, as one caller may know it. */
 export interface HealthReason {
@@ -44,6 +45,7 @@ const CODES = {
     blocks: true,
     public: "What is stored of this tenant is gone from its place; the operator has to look.",
   },
+  tenant_missing: { blocks: false, public: null },
   sessions_missing: { blocks: false, public: null },
   agent_failing: { blocks: false, public: null },
 } as const satisfies Readonly<
@@ -66,7 +68,7 @@ interface Finding {
 interface HealthDeps {
   readonly store: SessionStore;
   /** Null where sessions do not outlive the process. */
-  readonly notes: SessionNotes | null;
+  readonly notes: (SessionNotes & TenantNotes) | null;
   readonly agents: { failing(): readonly FailingAgent[] };
   readonly clock: Clock;
   readonly log: Log;
@@ -85,7 +87,9 @@ const FAULT_CODES = {
  */
 export class ServerHealth {
   readonly #deps: HealthDeps;
+  readonly #tenants: NotedTenants | null;
   #missing: readonly SessionKey[] = [];
+  #missingTenants: readonly TenantId[] = [];
   #look: Promise<readonly Finding[]> | null = null;
   #isLooking = false;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -95,9 +99,11 @@ export class ServerHealth {
 
   constructor(deps: HealthDeps) {
     this.#deps = deps;
+    const { store, notes } = deps;
+    this.#tenants = notes && new NotedTenants(store, notes);
   }
 
-  /** Looks for sessions that were lost, once, and from now on at intervals for all else. */
+  /** Looks for tenants and sessions that were lost, once, and from now on at intervals for all else. */
   async begin(): Promise<void> {
     await this.#findMissing().catch((thrown: unknown) => {
       this.#deps.log("degraded", { reason: "sessions_missing", message: String(thrown) });
@@ -133,7 +139,8 @@ export class ServerHealth {
   async #found(): Promise<readonly Finding[]> {
     const store = await this.#storeFindings();
     const missing = await this.#missingFindings();
-    const found = [...store, ...missing, ...this.#agentFindings()];
+    const tenants = await this.#tenantFindings();
+    const found = [...store, ...tenants, ...missing, ...this.#agentFindings()];
     const order = Object.keys(CODES);
     const sorted = found.toSorted((a, b) => order.indexOf(a.code) - order.indexOf(b.code));
     this.#tell(sorted);
@@ -173,6 +180,27 @@ export class ServerHealth {
     }
     this.#missing = found.value.missing;
     for (const key of found.value.deleted) await notes.forget(key);
+    const tenants = await missingTenants(store, notes);
+    if (tenants.ok) this.#missingTenants = tenants.value;
+  }
+
+  /** A tenant stays missing when a request makes its database anew: what was in it is gone. */
+  async #tenantFindings(): Promise<readonly Finding[]> {
+    await this.#inTime(this.#recheckTenants());
+    return this.#missingTenants.map((tenantId) => {
+      const message = "its database was there at the last start, with all members and tokens";
+      return { code: "tenant_missing", tenantId, message, forOwners: message };
+    });
+  }
+
+  async #recheckTenants(): Promise<void> {
+    const { notes, store } = this.#deps;
+    for (const tenantId of this.#missingTenants.slice(0, HEALTH_MISSING_CHECKED_MAX)) {
+      const isStill = notes !== null && (await isNoted(store, notes, tenantId));
+      const others = this.#missingTenants.filter((other) => other !== tenantId);
+      this.#missingTenants = isStill ? [...others, tenantId] : others;
+    }
+    await this.#tenants?.update();
   }
 
   /** Those that were restored, or that the operator has put up with, are not missed any more. */
