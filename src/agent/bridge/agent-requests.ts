@@ -13,7 +13,7 @@ import { readCommand, shownLine } from "../workspace/command.ts";
 import { permissionAnswer, permissionAsk } from "./ask.ts";
 import { formAnswer, formAsk } from "./elicitation.ts";
 import type { Inbox } from "./inbox.ts";
-import { readPage } from "./pages.ts";
+import { readPage, showPage } from "./pages.ts";
 import type { BridgeSession } from "./session.ts";
 import { requestedFile, withOutside } from "./write-roots.ts";
 
@@ -168,7 +168,7 @@ const READERS: Readonly<Record<string, RequestReader>> = {
     const { mode = "form" } = params;
     if (mode === "url") {
       const page = readPage(params);
-      return page.ok ? session.showPage(page.value, signal) : page;
+      return page.ok ? showPage(session, page.value, signal) : page;
     }
     if (mode !== "form") return fail("elicitation_invalid", { reason: `its mode is "${mode}"` });
     const ask = formAsk(params, session.nextQuestion());
@@ -219,8 +219,8 @@ const READERS: Readonly<Record<string, RequestReader>> = {
     session.terminals.kill(textOf(params, "terminalId")),
   [CLIENT_METHODS.releaseTerminal]: (session, params) => () =>
     session.terminals.release(textOf(params, "terminalId")),
-  [VENDOR_METHODS.takeMessages]: (session) => async () => ok(await session.takeMessages()),
-  [VENDOR_METHODS.mayGoOn]: (session) => async () => ok(session.mayGoOn()),
+  [VENDOR_METHODS.takeMessages]: (session) => async () => ok(await session.turns.takeMessages()),
+  [VENDOR_METHODS.mayGoOn]: (session) => async () => ok(session.turns.mayGoOn()),
 };
 
 const NO_CONTENT = "it was not said what to write";

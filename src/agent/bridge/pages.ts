@@ -98,6 +98,34 @@ export function pageNotice({ message, url }: WebPage): AgentUpdate {
   return { sessionUpdate: "notice", severity: "info", title: message, description: url };
 }
 
+/** The session that a page is shown in. */
+interface PageSession {
+  readonly isRestoring: boolean;
+  readonly turns: { readonly isRunning: boolean };
+  readonly pages: OpenPages;
+  nextQuestion(): string;
+  ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer>;
+  notify(update: AgentUpdate): void;
+}
+
+/**
+ * Shows a page as an ask. Between turns there is none: clients are notified of it, and that is
+ * all which an agent can be told that it wants a page opened.
+ */
+export async function showPage(
+  session: PageSession,
+  page: WebPage,
+  signal: AbortSignal,
+): Promise<Result<JsonObject>> {
+  if (session.isRestoring) return ok({ action: "cancel" });
+  if (session.turns.isRunning) {
+    const ask = pageAsk(page, session.nextQuestion());
+    return session.pages.show(page, signal, (either) => session.ask(ask, either));
+  }
+  session.notify(pageNotice(page));
+  return ok({ action: "accept" });
+}
+
 /** The server's own call that an elicitation is about, where it is about no session. */
 export function callOf({ sessionId, requestId }: JsonObject): number | null {
   return sessionId === undefined && typeof requestId === "number" ? requestId : null;

@@ -26,7 +26,7 @@ import { KnownToolCalls } from "./ask.ts";
 import { fitServers } from "./capability.ts";
 import type { AgentHost } from "./host.ts";
 import { Inbox } from "./inbox.ts";
-import { pageAsk, pageNotice, type WebPage } from "./pages.ts";
+import type { OpenPages } from "./pages.ts";
 import { PlainUpdates } from "./plain-updates.ts";
 import { AgentReplay } from "./replay.ts";
 import { type Callee, request } from "./request.ts";
@@ -54,7 +54,7 @@ export class BridgeSession implements AgentSession {
   /** Uses files with the rights of the agent's user. */
   readonly files: WorkspaceFiles;
   readonly #host: AgentHost;
-  readonly #turns: Turns;
+  readonly turns: Turns;
   readonly #settings = new Settings((...call) => this.#control(...call));
   readonly #inbox = new Inbox({
     failed: (thrown) => this.#failed(thrown),
@@ -83,7 +83,7 @@ export class BridgeSession implements AgentSession {
     this.request = request;
     this.listener = listener;
     this.#requests = new AgentRequests(this.#inbox, host.fileCalls);
-    this.#turns = new Turns(host, {
+    this.turns = new Turns(host, {
       listener,
       request,
       sessionId: () => this.agentSessionId,
@@ -126,6 +126,14 @@ export class BridgeSession implements AgentSession {
     return this.#isOver;
   }
 
+  get isRestoring(): boolean {
+    return this.#isRestoring;
+  }
+
+  get pages(): OpenPages {
+    return this.#host.pages;
+  }
+
   /** No further call is made for it. */
   get #isLeaving(): boolean {
     return this.#isOver || this.#closing !== null;
@@ -159,7 +167,7 @@ export class BridgeSession implements AgentSession {
   begun(answer: JsonObject) {
     const states = this.#replay?.answered() ?? [];
     this.#isRestoring = false;
-    this.#turns.replay = this.#replay;
+    this.turns.replay = this.#replay;
     for (const { update, chars } of states) void this.receive(update, chars);
     this.#settings.adopt(answer);
   }
@@ -176,7 +184,7 @@ export class BridgeSession implements AgentSession {
   /** From now on it can be used; what the agent sent before is delivered next. */
   arrive(arrival: Arrival) {
     this.#arrival = arrival;
-    this.#turns.preface = arrival.preface;
+    this.turns.preface = arrival.preface;
     this.#callNow(() => {
       this.listener.connected(this);
       this.#isConnected = true;
@@ -194,7 +202,7 @@ export class BridgeSession implements AgentSession {
     const wait = this.#inbox.add(chars, () => this.listener.update(shown));
     this.#output.after(update);
     this.#plain.after(update);
-    if (isAboutUsage) this.#turns.deliverUsage();
+    if (isAboutUsage) this.turns.deliverUsage();
     return wait;
   }
 
@@ -202,7 +210,7 @@ export class BridgeSession implements AgentSession {
   #learn(update: AgentUpdate, chars: number): boolean {
     this.#settings.learn(update);
     this.toolCalls.learn(update, chars);
-    return this.#turns.learn(update);
+    return this.turns.learn(update);
   }
 
   /**
@@ -220,33 +228,15 @@ export class BridgeSession implements AgentSession {
     return this.#isRestoring ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
   }
 
-  takeMessages() {
-    return this.#turns.takeMessages();
-  }
-
-  mayGoOn() {
-    return this.#turns.mayGoOn();
-  }
-
-  /**
-   * Shows a page as an ask. Between turns there is none: clients are notified of it, and that is
-   * all which an agent can be told that it wants a page opened.
-   */
-  async showPage(page: WebPage, signal: AbortSignal): Promise<Result<JsonObject>> {
-    if (this.#isRestoring) return ok({ action: "cancel" });
-    if (this.#turns.isRunning) {
-      const ask = pageAsk(page, this.nextQuestion());
-      return this.#host.pages.show(page, signal, (either) => this.listener.ask(ask, either));
-    }
-    const notice = pageNotice(page);
-    this.#sendOwn(notice);
-    this.#plain.after(notice);
-    return ok({ action: "accept" });
+  /** Tells clients of something that the agent waits for no answer to. */
+  notify(update: AgentUpdate) {
+    this.#sendOwn(update);
+    this.#plain.after(update);
   }
 
   prompt(turn: AgentTurn): Result<void> {
     if (this.#isLeaving) return sessionOver();
-    const begun = this.#turns.begin(turn);
+    const begun = this.turns.begin(turn);
     if (!begun.ok) return begun;
     this.toolCalls.clear();
     this.#host.turnBegins(this);
@@ -254,11 +244,11 @@ export class BridgeSession implements AgentSession {
   }
 
   steer(content: readonly ContentBlock[]): Result<void> {
-    return this.#isLeaving ? sessionOver() : this.#turns.steer(content);
+    return this.#isLeaving ? sessionOver() : this.turns.steer(content);
   }
 
   cancel() {
-    if (!this.#isOver) this.#turns.cancel();
+    if (!this.#isOver) this.turns.cancel();
   }
 
   setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null> {
@@ -333,8 +323,8 @@ export class BridgeSession implements AgentSession {
 
   /** Has the agent stop and close it. An agent that goes on gets no further session. */
   async #leave(): Promise<Refusal | null> {
-    this.#turns.cancel();
-    const isRunning = () => this.#turns.isRunning;
+    this.turns.cancel();
+    const isRunning = () => this.turns.isRunning;
     const fault = await this.#host.closeSession(this.agentSessionId, isRunning);
     if (isRunning()) this.#host.retireStray(isRunning);
     return fault;
@@ -370,7 +360,8 @@ export class BridgeSession implements AgentSession {
 
   /** Delivers an update that the server made, after all that the agent sent before. */
   #sendOwn(update: AgentUpdate) {
-    void this.#inbox.add(sizeOf(update), () => this.listener.update(update));
+    const chars = JSON.stringify(update).length;
+    void this.#inbox.add(chars, () => this.listener.update(update));
   }
 
   /** Sends what has to come before the verdict. */
@@ -411,11 +402,6 @@ export class BridgeSession implements AgentSession {
 
 /** The process goes on, and its error output is not about this. */
 const GIVEN_UP: AgentGone = { exitCode: null, signalCode: null, message: "" };
-
-/** The size of an update that the server makes, among the agent's own. */
-function sizeOf(update: AgentUpdate): number {
-  return JSON.stringify(update).length;
-}
 
 function sessionOver(): Result<never> {
   return fail("agent_gone", { exit: "this session is over" });
