@@ -46,6 +46,16 @@ export interface StartingProcess {
   isPreheated: boolean;
 }
 
+/** It counts against the limits, and the session that it was started for has left. */
+export function isUnwanted({ hasCapacity, seats, isPreheated }: StartingProcess): boolean {
+  return hasCapacity && seats === 0 && !isPreheated;
+}
+
+export async function stopped({ abort, done }: StartingProcess): Promise<void> {
+  abort.abort();
+  await done;
+}
+
 /** One process of the pool. */
 export class PoolMember {
   readonly key: PoolKey;

@@ -13,6 +13,7 @@ import { retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
 import type { SessionWorld } from "../world.ts";
+import { agentCopyOf, deleteCopy } from "./agent-copy.ts";
 
 /** Ends a session for all clients, and answers when it has ended. */
 export function closeSession(
@@ -59,8 +60,10 @@ export async function deleteSession(
     const stored = record.ok ? record.value.audience : [];
     const audience = live === null ? stored : (live.session.chosen.audience ?? null);
     const audit = [deletionEntry({ sessionId, epoch, actor, atMs, audience })];
+    const copy = await agentCopyOf(world, key, live);
     const remove = async () => {
       const removed = await world.store.delete(key, world.holder, audit);
+      if (removed.ok) deleteCopy(world, copy);
       return removed.ok ? ok(audience) : removed;
     };
     if (live === null) return remove();
