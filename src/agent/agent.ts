@@ -57,8 +57,8 @@ export type AgentCaller = Pick<
 export interface OwnAgentCalls {
   /** The agent's own list of its sessions in this workspace, as it gave it. */
   list(caller: AgentCaller): Promise<Result<readonly JsonObject[]>>;
-  /** Signs the agent out. */
-  logout(caller: AgentCaller): Promise<Result<void>>;
+  /** Signs the agent out. Only the operator may do so in a home that users share. */
+  logout(caller: AgentCaller, isOperator: boolean): Promise<Result<void>>;
   /** Whether the agent has deleted its copy of a session now. Never rejects. */
   delete(caller: AgentCaller, agentSessionId: string): Promise<boolean>;
 }

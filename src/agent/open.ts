@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Agents, OwnAgentCalls } from "./agent.ts";
+import type { Agents } from "./agent.ts";
 import { type HostObserver, startHost } from "./bridge/start.ts";
 import type { Credentials } from "./credential/credentials.ts";
 import type { AgentKeeper } from "./keeper.ts";
@@ -32,8 +32,6 @@ export interface AgentsOptions {
 
 export interface OpenedAgents {
   readonly agents: Agents;
-  /** What agents are asked outside of sessions. */
-  readonly calls: OwnAgentCalls;
   /** For operators. */
   readonly keeper: AgentKeeper;
   /** The processes that earlier servers left behind, and that were killed now. */
@@ -63,6 +61,6 @@ export async function openAgents(options: AgentsOptions): Promise<OpenedAgents> 
     ...(options.processesMax !== undefined && { processesMax: options.processesMax }),
     nowMs: () => performance.now(),
   });
-  const { keeper, calls } = agents;
-  return { agents, calls, keeper, orphans, commandMarks: new CommandMarks(marks) };
+  const { keeper } = agents;
+  return { agents, keeper, orphans, commandMarks: new CommandMarks(marks) };
 }

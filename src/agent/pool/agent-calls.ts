@@ -42,9 +42,11 @@ export class AgentCalls implements OwnAgentCalls {
     return this.#context.use(key.value, (host) => listed(host, caller.workspace));
   }
 
-  async logout(caller: AgentCaller): Promise<Result<void>> {
+  async logout(caller: AgentCaller, isOperator: boolean): Promise<Result<void>> {
     const key = await this.#context.keyOf(caller);
     if (!key.ok) return key;
+    const isOwn = key.value.credentials.home !== null;
+    if (!isOwn && !isOperator) return fail("role_required", { roles: WHO_SHARES });
     return this.#context.use(key.value, async (host) => {
       const method = AGENT_METHODS.logout;
       if (!host.abilities.logout) return fail("agent_unsupported", { method });
@@ -88,6 +90,8 @@ export class AgentCalls implements OwnAgentCalls {
     for (const agentSessionId of waiting) void deleted(host, agentSessionId);
   }
 }
+
+const WHO_SHARES = "the operator, and users whose agents have homes of their own";
 
 async function deleted(host: AgentHost, sessionId: string): Promise<Result<void>> {
   const method = AGENT_METHODS.deleteSession;

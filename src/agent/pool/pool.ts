@@ -68,6 +68,7 @@ export class AgentPool implements Agents {
   constructor(options: PoolOptions) {
     this.#options = options;
     this.keeper = new PoolKeeper({
+      calls: this.calls,
       members: this.#members,
       starting: this.#starting,
       traces: this.#traces,

@@ -1,5 +1,5 @@
 import { totalmem } from "node:os";
-import type { Agents, OwnAgentCalls } from "../../agent/agent.ts";
+import type { Agents } from "../../agent/agent.ts";
 import type { Credentials } from "../../agent/credential/credentials.ts";
 import type { AgentKeeper } from "../../agent/keeper.ts";
 import { openAgents } from "../../agent/open.ts";
@@ -85,7 +85,6 @@ export function machineMemoryBytes(): number {
 
 interface AgentsAndShell {
   readonly agents: Agents;
-  readonly calls: OwnAgentCalls;
   readonly keeper: AgentKeeper;
   readonly shell: ShellRunner;
 }
@@ -106,7 +105,7 @@ export async function openAgentsAndShell(
   guard: SecretGuard,
   { log }: ServerLog,
 ): Promise<AgentsAndShell> {
-  const { agents, calls, keeper, orphans, commandMarks } = await openAgents({
+  const { agents, keeper, orphans, commandMarks } = await openAgents({
     folder,
     profiles,
     env: process.env,
@@ -126,5 +125,5 @@ export async function openAgentsAndShell(
   const { account } = users;
   const environment = inheritedEnvironment(process.env, account);
   const shell = new LocalShell(environment, commandMarks, account);
-  return { agents, calls, keeper, shell };
+  return { agents, keeper, shell };
 }
