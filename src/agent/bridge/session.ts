@@ -217,10 +217,7 @@ export class BridgeSession implements AgentSession {
     return this.#turns.mayGoOn();
   }
 
-  /**
-   * Shows a page as an ask. Between turns there is none: clients are notified of it, and that is
-   * all which an agent can be told that it wants a page opened.
-   */
+  /** Shows a page as an ask. Between turns there is no ask, and clients get a notice. */
   async showPage(page: WebPage, signal: AbortSignal): Promise<Result<JsonObject>> {
     if (this.#isRestoring) return ok({ action: "cancel" });
     if (this.#turns.isRunning) {

@@ -182,8 +182,7 @@ export class AgentPool implements Agents {
     starting.seats += 1;
     const isOwn = () => starting.seats === 1 && !starting.isPreheated;
     const aborted = abortOf(signal);
-    const started = await Promise.race([starting.done, aborted.promise]);
-    aborted.forget();
+    const started = await Promise.race([starting.done, aborted.promise]).finally(aborted.forget);
     if (started !== null) {
       return started.ok ? ok({ member: started.value, isOwn: isOwn() }) : started;
     }
@@ -224,10 +223,10 @@ export class AgentPool implements Agents {
     const seat = await this.#takeSeat(key, new AbortController().signal);
     if (!seat.ok) return seat;
     const { member } = seat.value;
-    const done = await act(member.host);
-    member.arriving -= 1;
-    this.#endIfUnused(member);
-    return done;
+    return act(member.host).finally(() => {
+      member.arriving -= 1;
+      this.#endIfUnused(member);
+    });
   }
 
   #memberFor(key: PoolKey): PoolMember | undefined {
@@ -382,7 +381,7 @@ export class AgentPool implements Agents {
   }
 }
 
-/** The common prefix of the keys of a tenant, or of one of its profiles. */
+/** The prefix of the keys of a tenant, or of one of its profiles. */
 function keyPrefix(...names: readonly [TenantId, profile?: string]): string {
   return `${JSON.stringify(names).slice(0, -1)},`;
 }

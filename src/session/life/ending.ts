@@ -9,11 +9,11 @@ import { type Actor, type Command, SERVER } from "../../core/session/command.ts"
 import type { Audience } from "../../core/session/visibility.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { deletionEntry } from "../audit/entries.ts";
+import { agentCopyOf, deleteCopy } from "../conversation/agent-copy.ts";
 import { retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
 import type { SessionWorld } from "../world.ts";
-import { agentCopyOf, deleteCopy } from "./agent-copy.ts";
 
 /** Ends a session for all clients, and answers when it has ended. */
 export function closeSession(

@@ -4,7 +4,7 @@ import { fail, type Result } from "../../core/result.ts";
 import { SERVER } from "../../core/session/command.ts";
 import { isVisibleTo } from "../../core/session/visibility.ts";
 import type { SessionStreams } from "../bus/streams.ts";
-import { deleteCopies } from "../life/agent-copy.ts";
+import { deleteCopies } from "../conversation/agent-copy.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
 import { countSessions } from "../replay.ts";

@@ -9,7 +9,7 @@ import type { LiveSession } from "../live.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** An agent's own copy of a session, which outlives it unless the agent deletes it. */
-interface AgentCopy {
+interface KeptCopy {
   readonly caller: AgentCaller;
   readonly agentSessionId: string;
 }
@@ -22,7 +22,7 @@ export async function agentCopyOf(
   world: SessionWorld,
   key: SessionKey,
   live: LiveSession | null,
-): Promise<AgentCopy | null> {
+): Promise<KeptCopy | null> {
   if (world.agentCalls === undefined) return null;
   const record = live === null ? await world.store.readRecord(key) : null;
   if (record?.ok === false) return null;
@@ -51,7 +51,7 @@ async function storedSession({ store }: SessionWorld, key: SessionKey): Promise<
 }
 
 /** Has the agent delete its copy, as well as that goes; the deletion does not wait for it. */
-export function deleteCopy({ agentCalls }: SessionWorld, copy: AgentCopy | null): void {
+export function deleteCopy({ agentCalls }: SessionWorld, copy: KeptCopy | null): void {
   if (copy !== null) void agentCalls?.delete(copy.caller, copy.agentSessionId);
 }
 
