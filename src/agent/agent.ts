@@ -47,6 +47,22 @@ export interface Agents {
   shutdown(): Promise<void>;
 }
 
+/** For whom an agent is called outside of any session. */
+export type AgentCaller = Pick<
+  ConnectRequest,
+  "tenantId" | "userId" | "profile" | "workspace" | "asks"
+>;
+
+/** Calls to agents that belong to no session of the server. */
+export interface OwnAgentCalls {
+  /** The agent's own list of its sessions in this workspace, as it gave it. */
+  list(caller: AgentCaller): Promise<Result<readonly JsonObject[]>>;
+  /** Signs the agent out. Only the operator may do so in a home that users share. */
+  logout(caller: AgentCaller, isOperator: boolean): Promise<Result<void>>;
+  /** Whether the agent has deleted its copy of a session now. Never rejects. */
+  delete(caller: AgentCaller, agentSessionId: string): Promise<boolean>;
+}
+
 /** What a session needs of its agent. */
 export interface ConnectRequest {
   readonly tenantId: TenantId;
@@ -117,8 +133,6 @@ export interface AgentSession {
   setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null>;
   setMode(modeId: string): Promise<Result<void>>;
   setConfigOption(configId: string, value: string | boolean): Promise<Result<void>>;
-  /** The agent's own list of its sessions in this directory, unchanged. */
-  listSessions(): Promise<Result<readonly JsonObject[]>>;
   /** The agent's id for a copy of this session; refused where it cannot make one. */
   fork(): Promise<Result<string>>;
   /**

@@ -1,8 +1,11 @@
 import type { TenantId } from "../core/id.ts";
 import { AGENT_TRACES_MAX } from "../core/limits.ts";
+import type { OwnAgentCalls } from "./agent.ts";
 
 /** What an operator sees of a tenant's agent processes, and can do with them. */
 export interface AgentKeeper {
+  /** What agents are asked outside of sessions. */
+  readonly calls: OwnAgentCalls;
   processes(tenantId: TenantId): readonly AgentProcessView[];
   /**
    * Gives no further session to these processes: the unused end at once, the others with their

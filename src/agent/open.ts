@@ -61,5 +61,6 @@ export async function openAgents(options: AgentsOptions): Promise<OpenedAgents> 
     ...(options.processesMax !== undefined && { processesMax: options.processesMax }),
     nowMs: () => performance.now(),
   });
-  return { agents, keeper: agents.keeper, orphans, commandMarks: new CommandMarks(marks) };
+  const { keeper } = agents;
+  return { agents, keeper, orphans, commandMarks: new CommandMarks(marks) };
 }

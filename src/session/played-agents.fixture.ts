@@ -140,7 +140,6 @@ class PlayedAgent implements AgentSession {
   setModelConfig = async () => null;
   setMode = async () => DONE;
   setConfigOption = async () => DONE;
-  listSessions = async () => ok([]);
   fork = async () => fail("agent_gone");
 }
 

@@ -84,6 +84,7 @@ export class Stage {
     const world: SessionWorld = {
       store: options.wrap?.(store) ?? store,
       agents,
+      agentCalls: keeper.calls,
       loader: options.loader ?? NO_LOADER,
       tools: options.tools ?? NO_TOOLS,
       meter: options.meter?.(store) ?? NO_METER,

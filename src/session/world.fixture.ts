@@ -23,6 +23,11 @@ export function given<Value>(value: Value | null): Value {
 /** For a world without shell commands. */
 /** Agents of which nothing can be seen. */
 export const NO_KEEPER: AgentKeeper = {
+  calls: {
+    list: async () => ok([]),
+    logout: async () => DONE,
+    delete: async () => false,
+  },
   processes: () => [],
   failing: () => [],
   restart: () => ({ ended: 0, closing: 0 }),

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Agents } from "../agent/agent.ts";
+import type { Agents, OwnAgentCalls } from "../agent/agent.ts";
 import {
   type AskId,
   type PromptId,
@@ -46,6 +46,8 @@ export interface SessionWorld {
   /** Who is at work for which tenant, and which of them is being deleted. */
   readonly tenants: TenantGate;
   readonly agents: Agents;
+  /** What agents are asked outside of sessions; absent where there are no such agents. */
+  readonly agentCalls?: OwnAgentCalls;
   /** The shares of the disk; without it there are none. */
   readonly disk?: TenantDisk;
   /** The memory of all open turns together. */

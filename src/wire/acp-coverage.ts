@@ -28,7 +28,7 @@ export const AGENT_METHOD_COVERAGE: Rows = {
   "session/close": { does: "when a session is closed or evicted" },
   "session/fork": { does: "for a branch, and for `btw` and `recap`" },
   "session/list": { does: "reads the agent's own sessions in a directory; no route uses it yet" },
-  "session/delete": { refuses: OWN_LIST },
+  "session/delete": { does: "when a session or its tenant is deleted, as well as that goes" },
   "session/prompt": { does: "for each turn, and for messages into a turn" },
   "session/cancel": { does: "when a turn is cancelled" },
   "session/set_mode": { does: "for `POST /session/:id/agent-mode`, and to make the agent ask" },
@@ -37,7 +37,7 @@ export const AGENT_METHOD_COVERAGE: Rows = {
   "session/unarchive": { refuses: OWN_LIST },
   "session/status": { refuses: "the server tries to restore a session, and has other ways if not" },
   "session/set_title": { refuses: TITLE_OF_OURS },
-  logout: { refuses: SIGN_IN_BY_HAND },
+  logout: { does: "for `POST /agents/:name/logout`" },
   "auth/status": { refuses: SESSION_NEW_SAYS },
   "providers/list": { refuses: OWN_KEYS },
   "providers/set": { refuses: OWN_KEYS },
@@ -117,8 +117,8 @@ export const AGENT_CAPABILITY_COVERAGE: Rows = {
   "mcpCapabilities.sse": { does: "without it such servers are listed as skipped" },
   "mcpCapabilities.acp": { refuses: NO_MCP_OVER_ACP },
   "sessionCapabilities.list": { does: "see `session/list`" },
-  "sessionCapabilities.delete": { refuses: OWN_LIST },
-  "sessionCapabilities.additionalDirectories": { refuses: "a session has one workspace" },
+  "sessionCapabilities.delete": { does: "see `session/delete`" },
+  "sessionCapabilities.additionalDirectories": { does: "gets each `--agent-write-root`" },
   "sessionCapabilities.systemPrompt": { does: "gets skills and persona, in the mode `append`" },
   "sessionCapabilities.systemPrompt.mode.override": {
     refuses: "an agent keeps its own instructions, which say how its tools work",
@@ -130,7 +130,7 @@ export const AGENT_CAPABILITY_COVERAGE: Rows = {
   "sessionCapabilities.resume": { does: "used" },
   "sessionCapabilities.close": { does: "used" },
   "auth.status": { refuses: SESSION_NEW_SAYS },
-  "auth.logout": { refuses: SIGN_IN_BY_HAND },
+  "auth.logout": { does: "see `logout`" },
   providers: { refuses: OWN_KEYS },
 };
 

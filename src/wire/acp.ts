@@ -9,11 +9,13 @@ export const ACP_VERSION = 1;
 export const AGENT_METHODS = {
   initialize: "initialize",
   authenticate: "authenticate",
+  logout: "logout",
   newSession: "session/new",
   loadSession: "session/load",
   resumeSession: "session/resume",
   listSessions: "session/list",
   closeSession: "session/close",
+  deleteSession: "session/delete",
   forkSession: "session/fork",
   prompt: "session/prompt",
   cancel: "session/cancel",

@@ -188,7 +188,7 @@ const READERS: Readonly<Record<string, RequestReader>> = {
   [CLIENT_METHODS.writeTextFile]: (session, params) => {
     const content = stringAt(params, "content");
     const file = requestedFile(session, textOf(params, "path"), "write");
-    session.hasWritten();
+    session.host.writesByServer = true;
     return {
       access: async () => {
         // Without content the write would empty the file.

@@ -75,7 +75,7 @@ export class AgentHost {
   readonly files: WorkspaceFiles;
   /** Real paths of folders that are open to agents beside their workspaces. */
   readonly roots: readonly string[];
-  /** Known of its profile, or seen. */
+  /** Whether it has the server write its files: known of its profile, or seen. */
   writesByServer: boolean;
   /** The pages that people are asked to open. */
   readonly pages = new OpenPages();
@@ -232,18 +232,17 @@ export class AgentHost {
       this.#keepUnclosed(agentSessionId, isRunning());
       return null;
     }
-    const params = { sessionId: agentSessionId };
-    const { connection, redacted } = this;
-    const callee = { connection, redacted, exit: () => this.exit(null) };
-    const closed = await request(
-      callee,
-      AGENT_METHODS.closeSession,
-      params,
-      this.profile.limits.callMs,
-    );
+    const closed = await this.call(AGENT_METHODS.closeSession, { sessionId: agentSessionId });
     if (closed.ok) return null;
     this.retire();
     return closed.refusal.code === "agent_gone" ? null : closed.refusal;
+  }
+
+  /** A call that belongs to no session which is open here. */
+  call(method: string, params: JsonObject): Promise<Result<JsonObject>> {
+    const { connection, redacted } = this;
+    const callee = { connection, redacted, exit: () => this.exit(null) };
+    return request(callee, method, params, this.profile.limits.callMs);
   }
 
   /**

@@ -163,7 +163,7 @@ export class SessionOpening {
     const content = [{ type: "text", text: systemPrompt }];
     const isTaken = systemPrompt !== null && abilities.systemPrompt;
     const instructions = isTaken ? { systemPrompt: { mode: "append", content } } : {};
-    const { roots } = this.#session;
+    const { roots } = this.#host;
     const isUsed = roots.length > 0 && abilities.additionalDirectories;
     const places = isUsed ? { additionalDirectories: roots } : {};
     return { cwd, mcpServers, ...places, ...instructions, skipped };

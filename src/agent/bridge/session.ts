@@ -1,6 +1,6 @@
 import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
-import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
@@ -102,18 +102,8 @@ export class BridgeSession implements AgentSession {
   /** Files and terminals wait for this before they act. */
   readonly audit: AgentListener["audit"] = (act, details) => this.listener.audit(act, details);
 
-  /** The folders outside of its workspace that the operator has opened to agents. */
-  get roots(): readonly string[] {
-    return this.#host.roots;
-  }
-
-  /** Whether this agent has the server write its files, and so nowhere else. */
-  get writesByServer(): boolean {
-    return this.#host.writesByServer;
-  }
-
-  hasWritten() {
-    this.#host.writesByServer = true;
+  get host(): AgentHost {
+    return this.#host;
   }
 
   /** Forms and pages have no tool call, so each gets a number. */
@@ -261,15 +251,6 @@ export class BridgeSession implements AgentSession {
 
   setConfigOption(configId: string, value: string | boolean): Promise<Result<void>> {
     return this.#settings.setOption(configId, value);
-  }
-
-  async listSessions(): Promise<Result<readonly JsonObject[]>> {
-    const method = AGENT_METHODS.listSessions;
-    if (!this.#host.abilities.list) return fail("agent_unsupported", { method });
-    const listed = await this.#control(method, { cwd: this.request.cwd });
-    if (!listed.ok) return listed;
-    const { sessions } = listed.value;
-    return ok(Array.isArray(sessions) ? sessions.filter(isObject) : []);
   }
 
   async fork(): Promise<Result<string>> {

@@ -18,7 +18,7 @@ interface ReachedFile extends FileRequest {
  * opened to all agents. Each of them bounds its files as a workspace does: by real paths.
  */
 async function reach(
-  { files, own, request, roots }: BridgeSession,
+  { files, own, request, host }: BridgeSession,
   path: string,
   to: "read" | "write",
 ): Promise<Result<ReachedFile>> {
@@ -26,7 +26,7 @@ async function reach(
   const found = await files.realPathOf(inside, to);
   if (found.ok) return ok({ ...inside, real: found.value });
   if (found.refusal.code !== "path_outside_workspace" || !isAbsolute(path)) return found;
-  for (const workspace of roots) {
+  for (const workspace of host.roots) {
     const real = await files.realPathOf({ workspace, path, own }, to);
     if (real.ok) return ok({ workspace, path, own, real: real.value });
     if (real.refusal.code !== "path_outside_workspace") return real;
@@ -52,7 +52,7 @@ export function requestedFile(session: BridgeSession, path: string, action: "rea
  * asked for what cannot be done. An agent that writes by itself may write anywhere, once allowed.
  */
 export async function withOutside(session: BridgeSession, ask: AgentAsk): Promise<AgentAsk> {
-  if (ask.kind !== "permission" || !session.writesByServer) return ask;
+  if (ask.kind !== "permission" || !session.host.writesByServer) return ask;
   const { cwd } = session.request;
   for (const path of writtenBy({ ...ask.known, ...ask.toolCall }, cwd)) {
     const reached = await reach(session, path, "write");

@@ -1,6 +1,7 @@
 import type { TenantId, UserId } from "../../core/id.ts";
 import { AGENT_LOGS_KEPT_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
+import type { OwnAgentCalls } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
 import type { AgentCredentials } from "../credential/credentials.ts";
 import type {
@@ -44,6 +45,16 @@ export interface StartingProcess {
   hasCapacity: boolean;
   /** It was started before a session needed it. */
   isPreheated: boolean;
+}
+
+/** It counts against the limits, and the session that it was started for has left. */
+export function isUnwanted({ hasCapacity, seats, isPreheated }: StartingProcess): boolean {
+  return hasCapacity && seats === 0 && !isPreheated;
+}
+
+export async function stopped({ abort, done }: StartingProcess): Promise<void> {
+  abort.abort();
+  await done;
 }
 
 /** One process of the pool. */
@@ -106,6 +117,7 @@ export class PoolMember {
 
 /** What the keeper needs of the pool. */
 interface PoolContents {
+  readonly calls: OwnAgentCalls;
   readonly members: ReadonlySet<PoolMember>;
   readonly starting: ReadonlySet<StartingProcess>;
   readonly traces: Traces;
@@ -118,11 +130,13 @@ interface PoolContents {
 
 /** Shows the pool's processes to operators of their tenant, and restarts them (P8). */
 export class PoolKeeper implements AgentKeeper {
+  readonly calls: OwnAgentCalls;
   readonly #pool: PoolContents;
   /** The logs of the processes that ended last. */
   #past: readonly (AgentLog & { readonly tenantId: TenantId })[] = [];
 
   constructor(pool: PoolContents) {
+    this.calls = pool.calls;
     this.#pool = pool;
   }
 

@@ -7,14 +7,22 @@ import {
   AGENT_STEADY_MS_MIN,
 } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import type { AgentListener, AgentSession, Agents, ConnectRequest } from "../agent.ts";
+import type { AgentCaller, AgentListener, AgentSession, Agents, ConnectRequest } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
 import { describeGone } from "../bridge/request.ts";
 import { type Credentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import { Traces, type WireTap } from "../keeper.ts";
 import { type AgentProfile, askingProfile } from "../profile/profile.ts";
+import { AgentCalls } from "./agent-calls.ts";
 import { type FullPool, fullPool, helps } from "./capacity.ts";
-import { PoolKeeper, type PoolKey, PoolMember, type StartingProcess } from "./members.ts";
+import {
+  isUnwanted,
+  PoolKeeper,
+  type PoolKey,
+  PoolMember,
+  type StartingProcess,
+  stopped,
+} from "./members.ts";
 import { Breakers, ConnectAttempt, type StartAdvice } from "./retry.ts";
 
 export interface PoolOptions {
@@ -28,9 +36,6 @@ export interface PoolOptions {
   readonly processesMax?: number;
   nowMs(): number;
 }
-
-/** What decides which processes a session can use. */
-type KeyParts = Pick<ConnectRequest, "tenantId" | "userId" | "profile" | "workspace" | "asks">;
 
 /** Capacity for one session in a process. */
 interface Seat {
@@ -53,12 +58,17 @@ export class AgentPool implements Agents {
   readonly #ending = new Set<Promise<void>>();
   readonly #traces = new Traces();
   readonly keeper: PoolKeeper;
+  readonly calls = new AgentCalls({
+    keyOf: (caller) => this.#keyOf(caller),
+    use: (key, act) => this.#use(key, act),
+  });
   readonly #measuring: NodeJS.Timeout;
   #isOver = false;
 
   constructor(options: PoolOptions) {
     this.#options = options;
     this.keeper = new PoolKeeper({
+      calls: this.calls,
       members: this.#members,
       starting: this.#starting,
       traces: this.#traces,
@@ -134,7 +144,7 @@ export class AgentPool implements Agents {
    * A process that was started to ask is not shared with sessions that want no asks, and none is
    * shared by users with other keys or homes.
    */
-  async #keyOf(parts: KeyParts): Promise<Result<PoolKey>> {
+  async #keyOf(parts: AgentCaller): Promise<Result<PoolKey>> {
     const { tenantId, userId, profile: profileName, workspace, asks } = parts;
     const plain = this.#options.profiles.get(profileName);
     const known = [...this.#options.profiles.keys()].join(", ");
@@ -172,8 +182,7 @@ export class AgentPool implements Agents {
     starting.seats += 1;
     const isOwn = () => starting.seats === 1 && !starting.isPreheated;
     const aborted = abortOf(signal);
-    const started = await Promise.race([starting.done, aborted.promise]);
-    aborted.forget();
+    const started = await Promise.race([starting.done, aborted.promise]).finally(aborted.forget);
     if (started !== null) {
       return started.ok ? ok({ member: started.value, isOwn: isOwn() }) : started;
     }
@@ -207,6 +216,17 @@ export class AgentPool implements Agents {
     void member.measure().then(() => this.#endIfUnused(member));
     this.#endIfUnused(member);
     return connected;
+  }
+
+  /** Calls an agent without a session. */
+  async #use<Value>(key: PoolKey, act: (host: AgentHost) => Promise<Result<Value>>) {
+    const seat = await this.#takeSeat(key, new AbortController().signal);
+    if (!seat.ok) return seat;
+    const { member } = seat.value;
+    return act(member.host).finally(() => {
+      member.arriving -= 1;
+      this.#endIfUnused(member);
+    });
   }
 
   #memberFor(key: PoolKey): PoolMember | undefined {
@@ -287,6 +307,7 @@ export class AgentPool implements Agents {
     const member = new PoolMember(starting, host, this.#options.nowMs());
     starting.member = member;
     this.#members.add(member);
+    this.calls.started(member);
     host.observe({
       changed: () => this.#endIfUnused(member),
       gone: (gone, isFailure) => {
@@ -360,17 +381,7 @@ export class AgentPool implements Agents {
   }
 }
 
-/** It counts against the limits, and the session that it was started for has left. */
-function isUnwanted({ hasCapacity, seats, isPreheated }: StartingProcess): boolean {
-  return hasCapacity && seats === 0 && !isPreheated;
-}
-
-async function stopped({ abort, done }: StartingProcess): Promise<void> {
-  abort.abort();
-  await done;
-}
-
-/** The common prefix of the keys of a tenant, or of one of its profiles. */
+/** The prefix of the keys of a tenant, or of one of its profiles. */
 function keyPrefix(...names: readonly [TenantId, profile?: string]): string {
   return `${JSON.stringify(names).slice(0, -1)},`;
 }

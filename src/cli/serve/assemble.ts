@@ -97,6 +97,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const world = {
     store,
     agents: opened.agents,
+    agentCalls: opened.keeper.calls,
     loader: openLoader(process.env, workspaces, tools, users, own),
     tools,
     meter: openMeter(store, parts.prices, options, log),

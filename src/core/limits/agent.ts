@@ -58,6 +58,13 @@ export const AGENT_REQUESTS_OPEN_MAX = 256;
 export const ELICITATION_URL_CHARS_MAX = 4_096;
 export const ELICITATION_TEXT_CHARS_MAX = 2_048;
 
+/** An agent's own sessions that are listed at once, and the pages in which it gives them. */
+export const AGENT_LISTED_SESSIONS_MAX = 1_000;
+export const AGENT_LISTED_PAGES_MAX = 64;
+
+/** Copies of deleted sessions that wait for their agent to delete them; of a tenant at its end. */
+export const AGENT_COPIES_DELETING_MAX = 256;
+
 /** How long a call may take in which a person has to open a page, as to sign in. */
 export const AGENT_SIGN_IN_MS_MAX = 15 * 60_000;
 

@@ -8,7 +8,7 @@ describe("the routes about running agents", () => {
     const people = await People.open();
     const person = await people.person("bob", role);
     const asked = ["GET /agents", "GET /agents/trace", "GET /agents/echo/logs"];
-    for (const line of [...asked, "POST /agents/echo/restart"]) {
+    for (const line of [...asked, "POST /agents/echo/restart", "POST /agents/echo/logout"]) {
       const [method = "", path = ""] = line.split(" ");
       const { status, body } = await person.call(method, path);
       expect([line, status, body.code]).toEqual([line, 403, "role_required"]);

@@ -10,7 +10,8 @@ import type { Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { type ChangeAct, changeEntry } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
+import { type Answer, answerTo, empty, file, json, refused } from "../http/answer.ts";
+import { isOperator } from "../http/authenticator.ts";
 import { stewardOf } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
 
@@ -51,6 +52,21 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
           return json(200, keeper.restart(caller.tenantId, params.name));
         }),
     }),
+    route({
+      method: "POST",
+      path: "/agents/:name/logout",
+      needs: "agents:write",
+      handle: async ({ caller, params }) => {
+        const { tenantId, userId } = caller;
+        const [workspace = "."] = daemon.settings.workspaces;
+        const whose = { tenantId, userId, profile: params.name, workspace, asks: true };
+        return auditedAnswer(daemon, caller, { act: "agent_signed_out", agent: params.name }, () =>
+          keeper.calls
+            .logout(whose, isOperator(caller))
+            .then((done) => answerTo(done, () => empty())),
+        );
+      },
+    }),
   ];
 }
 
@@ -59,13 +75,14 @@ async function auditedAnswer(
   daemon: Daemon,
   caller: Caller,
   { act, agent }: { readonly act: ChangeAct; readonly agent: string },
-  answer: () => Answer,
+  answer: () => Answer | Promise<Answer>,
 ): Promise<Answer> {
   const { agentNames } = daemon.sessions;
   if (!agentNames.includes(agent)) {
     return refused(refusal("agent_unknown", { profile: agent, known: agentNames.join(", ") }));
   }
-  return answerTo(await audited(daemon, caller, act, { agent }), answer);
+  const written = await audited(daemon, caller, act, { agent });
+  return written.ok ? answer() : refused(written.refusal);
 }
 
 function audited(

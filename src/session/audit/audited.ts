@@ -336,6 +336,7 @@ export const CHANGE_ACTS = [
   "agents_traced",
   "agent_logs_read",
   "agent_restarted",
+  "agent_signed_out",
   "session_seized",
   "log_cut",
   "restored",

@@ -9,6 +9,7 @@ import { type Actor, type Command, SERVER } from "../../core/session/command.ts"
 import type { Audience } from "../../core/session/visibility.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { deletionEntry } from "../audit/entries.ts";
+import { agentCopyOf, deleteCopy } from "../conversation/agent-copy.ts";
 import { retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
@@ -59,8 +60,10 @@ export async function deleteSession(
     const stored = record.ok ? record.value.audience : [];
     const audience = live === null ? stored : (live.session.chosen.audience ?? null);
     const audit = [deletionEntry({ sessionId, epoch, actor, atMs, audience })];
+    const copy = await agentCopyOf(world, key, live);
     const remove = async () => {
       const removed = await world.store.delete(key, world.holder, audit);
+      if (removed.ok) deleteCopy(world, copy);
       return removed.ok ? ok(audience) : removed;
     };
     if (live === null) return remove();

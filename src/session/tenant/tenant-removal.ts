@@ -4,6 +4,7 @@ import { fail, type Result } from "../../core/result.ts";
 import { SERVER } from "../../core/session/command.ts";
 import { isVisibleTo } from "../../core/session/visibility.ts";
 import type { SessionStreams } from "../bus/streams.ts";
+import { deleteCopies } from "../conversation/agent-copy.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
 import { countSessions } from "../replay.ts";
@@ -75,6 +76,7 @@ async function endAll(deps: RemovalDeps, tenantId: TenantId, late: AbortSignal):
   const { agents, tenants } = deps.world;
   const steps = [
     () => endSessions(deps, tenantId, late),
+    () => deleteCopies(deps.world, tenantId, late),
     () => agents.dismiss(tenantId),
     () => tenants.empty(tenantId, late),
     () => endSessions(deps, tenantId, late),
