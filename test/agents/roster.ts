@@ -59,7 +59,6 @@ export const ROSTER: readonly AgentRow[] = [
     limits: {
       key: "it tells a command by its title alone, which is no key: it can be allowed once only",
       output: "the agent does not tell what its commands print",
-      model: "it lists its models in a way of its own (`models`), which Fermata does not show",
     },
     without: {},
   },

@@ -91,6 +91,20 @@ describe("an update that older clients do not know", () => {
     expect(texts()).toEqual([`\n\n${"#".repeat(100)}\n\n`, "\n\nPlan: file:///plan.md\n\n"]);
   });
 
+  it("is repeated before the agent asks about it, and again only if it has changed", () => {
+    const { plain, plan, texts } = scene();
+    const look = { type: "markdown", content: "Look" };
+    plan("p", look);
+    plain.requested();
+    plain.requested();
+    plan("p", look);
+    plain.requested();
+    expect(texts()).toEqual(["\n\nLook\n\n"]);
+    plan("p", { type: "markdown", content: "Look again" });
+    plain.turnEnds();
+    expect(texts()).toEqual(["\n\nLook\n\n", "\n\nLook again\n\n"]);
+  });
+
   it("P10: is kept within limits", () => {
     const { sent, plain, says, plan, texts } = scene();
     for (let n = 0; n < 2 * PLANS_REPEATED_MAX; n += 1) {

@@ -9,14 +9,15 @@ import {
 import { cutText } from "../../core/text.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
 
-/** A plan that an agent has under an id: the text to repeat, or entries, which were repeated. */
-type KnownPlan = { readonly text: string } | { readonly hasEntries: true };
+/** A plan that an agent has under an id: a text, or entries, which are repeated at once. */
+type KnownPlan = { readonly text: string; isRepeated: boolean } | { readonly hasEntries: true };
 
 /**
  * Repeats updates of newer kinds in kinds that every client shows, as agents do for clients that
- * do not announce them: a notice as text, a compaction as a tool call, a plan as `plan` or, since
- * agents send it again with each word, as text at the end of the turn. `_meta.repeats` names the
- * repeated kind, for clients that show that one. The agent's own update stays as it came.
+ * do not announce them: a notice as text, a compaction as a tool call, a plan as `plan` or as
+ * text. Agents send such a text again with each word, so it is repeated at the end of the turn, or
+ * when the agent has a request, which may be about the plan. `_meta.repeats` names the repeated
+ * kind, for clients that show that one. The agent's own update stays as it came.
  */
 export class PlainUpdates {
   readonly #send: (update: AgentUpdate) => void;
@@ -44,11 +45,18 @@ export class PlainUpdates {
     }
   }
 
+  /** Sends the plans that have changed, so that people know them before they decide. */
+  requested() {
+    for (const plan of this.#plans.values()) {
+      if (!("text" in plan) || plan.isRepeated) continue;
+      plan.isRepeated = true;
+      this.#text("plan_update", plan.text);
+    }
+  }
+
   /** Sends what is left before the verdict. */
   turnEnds() {
-    for (const plan of this.#plans.values()) {
-      if ("text" in plan) this.#text("plan_update", plan.text);
-    }
+    this.requested();
     this.#plans.clear();
     this.#compactions.clear();
   }
@@ -88,9 +96,12 @@ export class PlainUpdates {
       return this.#entries(plan.entries);
     }
     const uri = stringAt(plan, "uri");
-    const text = stringAt(plan, "content") ?? (uri === null ? "" : `Plan: ${uri}`);
+    const text = shortened(stringAt(plan, "content") ?? (uri === null ? "" : `Plan: ${uri}`));
+    const known = this.#plans.get(planId);
+    const isRepeated =
+      known !== undefined && "text" in known && known.isRepeated && known.text === text;
     if (text.trim() === "") this.#plans.delete(planId);
-    else this.#plans.set(planId, { text: shortened(text) });
+    else this.#plans.set(planId, { text, isRepeated });
   }
 
   #removePlan(planId: string) {

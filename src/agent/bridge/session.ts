@@ -208,9 +208,9 @@ export class BridgeSession implements AgentSession {
    * may need the answer for that, so then it is served at once.
    */
   serve(request: AgentRequest, context: RequestContext): Serving {
-    return this.#isRestoring
-      ? this.#requests.atOnce(request, context)
-      : this.#requests.inOrder(request, context);
+    if (this.#isRestoring) return this.#requests.atOnce(request, context);
+    this.#plain.requested();
+    return this.#requests.inOrder(request, context);
   }
 
   /** While the agent restores the session, no client could answer. */
