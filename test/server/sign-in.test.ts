@@ -67,7 +67,7 @@ describe("an agent that wants a sign-in, at a server", () => {
     expect(refused.signIns).toMatchObject({ first: { name: "First key" } });
   });
 
-  it("P2: in mid-turn it is the one verdict, agent_auth_required, and the session goes on", async () => {
+  it("P2: in mid-turn it is the one verdict, and the session goes on", async () => {
     const { sessionId } = await ask("POST", "/session", { sessionScope: "thread" });
     const path = `/session/${sessionId}`;
     for (const text of ["one", "two"]) {
