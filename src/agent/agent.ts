@@ -168,6 +168,8 @@ export interface AgentOffer {
   readonly capabilities: JsonObject;
   readonly modes: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
+  /** Models as ACP listed them before there were options; null for an agent without that list. */
+  readonly models?: JsonObject | null;
   /** The model that the agent reports, as an option or in the older way; null if none. */
   readonly model?: string | null;
   /** Whether the agent takes a system prompt apart from the conversation. */
@@ -232,6 +234,8 @@ export interface AgentAsk {
   /** What the agent said of the tool call before: an ask may only name it. */
   readonly known: JsonObject;
   readonly options: readonly AskOption[];
+  /** Where the call wants the server to write, outside of what is open to agents. */
+  readonly outside?: string;
 }
 
 export interface AccessAnswer {

@@ -49,6 +49,7 @@ export class Stage {
   readonly #marks = new AgentMarks(join(this.folder, "marks"));
   /** Null for those of the server. */
   credentials: Credentials | null = null;
+  roots: readonly string[] = [];
   nowMs = 0;
   starts = 0;
 
@@ -66,7 +67,8 @@ export class Stage {
           return DONE;
         };
         const secretGone = (value: string) => void this.goneSecrets.push(value);
-        const order = { profile, cwd, marks: this.#marks, env: this.env, credentials };
+        const { env, roots } = this;
+        const order = { profile, cwd, marks: this.#marks, env, credentials, roots };
         return startHost(order, { fault, secret, secretGone }, signal);
       },
       credentials: {

@@ -8,12 +8,16 @@ describe("what an agent is offered", () => {
       fs: { readTextFile: true, writeTextFile: true },
       terminal: true,
       auth: { terminal: true },
+      session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+      plan: {},
       elicitation: { form: {}, url: {} },
     });
     expect(clientCapabilities(["fs.read", "terminal", "elicitation"])).toEqual({
       fs: { readTextFile: false, writeTextFile: true },
       terminal: false,
       auth: { terminal: true },
+      session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+      plan: {},
     });
   });
 

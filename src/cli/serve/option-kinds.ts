@@ -25,6 +25,14 @@ export function text(about: OptionHelp): ServeOption<string | null> {
   return { ...base(about, "TEXT"), default: null, parse: parseText };
 }
 
+export function folder(help: string): ServeOption<string | null> {
+  return text({ help, placeholder: "DIR" });
+}
+
+export function folders(help: string): ServeOption<readonly string[]> {
+  return texts({ help, placeholder: "DIR" });
+}
+
 export function texts(about: OptionHelp): ServeOption<readonly string[]> {
   const parse = (raw: unknown) => (Array.isArray(raw) ? raw : [raw]).map(parseText);
   return { ...base(about, "TEXT"), isList: true, default: [], parse };

@@ -237,6 +237,8 @@ export interface NewAsk extends Mediated {
   readonly known: JsonObject;
   readonly options: readonly AskOption[];
   readonly workflow: WorkflowOpinion;
+  /** Where the call wants the server to write and the server does not, for any agent. */
+  readonly outside?: string;
 }
 
 /** By which rules people decide, and by when. */

@@ -146,12 +146,13 @@ export function exportRoute(daemon: Daemon): Route {
           return json(400, { ...errorBody(why), allowedFormats });
         }
         const name = `fermata-${session.key.sessionId}`.replace(/[^A-Za-z0-9._-]/g, "_");
-        const exported = await session.export(format);
-        return answerTo(exported, ({ mediaType, pieces }) => {
-          return file(mediaType, pieces, {
+        const exported = await session.export(format, request.signal);
+        return answerTo(exported, ({ mediaType, pieces, end }) => {
+          const headers = {
             "Content-Disposition": `attachment; filename="${name}.${format}"`,
             "Content-Security-Policy": EXPORT_POLICY,
-          });
+          };
+          return { ...file(mediaType, pieces, headers), afterwards: () => void end() };
         });
       }),
   });
