@@ -87,6 +87,8 @@ const NOBODY: AgentListener = {
   usage: () => {},
   ask: async () => ({ outcome: CANCELLED }),
   access: async () => ({ allowed: false, reason: "this session is only for a look at the agent" }),
+  takeMessages: async () => [],
+  hasQueuedPrompt: () => false,
   exit: () => {},
   audit: async () => {},
 };
