@@ -158,6 +158,7 @@ const EXPECTED = `
   transcript_snapshot_unavailable 409 reread Session/TranscriptChanged
   transcript_page_too_large  413 never  Session/TranscriptPageTooLarge
   invalid_export_format      400 never  Validation/ExportFormatInvalid
+  export_busy                503 later  Server/ExportBusy
   export_given_up            503 later  Server/ExportGivenUp
   branch_while_prompt_active 409 later  Session/BranchWhilePromptActive
   branch_point_invalid       409 never  Session/BranchPointInvalid

@@ -16,7 +16,6 @@ const CALLS_INSTEAD =
   "clients know a sub-agent's work by its tool call (`_meta.parentToolCallId`), not as a session";
 const TITLE_OF_OURS = "a name that a client gives is Fermata's own, and survives another agent";
 const SESSION_NEW_SAYS = "`session/new` says whether the agent needs a sign-in";
-const SIGN_IN_BY_HAND = "the operator signs in and out";
 
 /** Methods that the server calls on an agent. */
 export const AGENT_METHOD_COVERAGE: Rows = {

@@ -84,8 +84,7 @@ export class BridgeSession implements AgentSession {
     this.listener = listener;
     this.#requests = new AgentRequests(this.#inbox, host.fileCalls);
     this.turns = new Turns(host, {
-      listener,
-      request,
+      ...{ listener, request },
       sessionId: () => this.agentSessionId,
       model: () => this.#settings.model,
       deliver: (call) => this.#deliver(call),
