@@ -4,7 +4,7 @@ import { AGENT_QUEUE_CHARS_MAX, COMMAND_SHOWN_CHARS_MAX } from "../../core/limit
 import type { Access } from "../../core/policy/access.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Semaphore } from "../../platform/semaphore.ts";
-import { CLIENT_METHODS } from "../../wire/acp.ts";
+import { CLIENT_METHODS, VENDOR_METHODS } from "../../wire/acp.ts";
 import { whyRefused } from "../../wire/acp-coverage.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AccessAnswer } from "../agent.ts";
@@ -219,6 +219,8 @@ const READERS: Readonly<Record<string, RequestReader>> = {
     session.terminals.kill(textOf(params, "terminalId")),
   [CLIENT_METHODS.releaseTerminal]: (session, params) => () =>
     session.terminals.release(textOf(params, "terminalId")),
+  [VENDOR_METHODS.takeMessages]: (session) => async () => ok(await session.takeMessages()),
+  [VENDOR_METHODS.mayGoOn]: (session) => async () => ok(session.mayGoOn()),
 };
 
 const NO_CONTENT = "it was not said what to write";

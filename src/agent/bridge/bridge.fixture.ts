@@ -20,6 +20,7 @@ import type {
   AgentSession,
   AskAnswer,
   ConnectRequest,
+  TakenMessage,
 } from "../agent.ts";
 import { type Credentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import type { FaultKind } from "../fault.ts";
@@ -181,6 +182,7 @@ export class Ears implements AgentListener {
   permit: (access: Access, signal: AbortSignal) => Promise<AccessDecision> = async () => {
     return { allowed: true, reason: "" };
   };
+  messages: readonly TakenMessage[] = [];
   slowly: (() => Promise<void>) | null = null;
   #waiting: (() => void)[] = [];
 
@@ -218,6 +220,14 @@ export class Ears implements AgentListener {
     this.accesses.push(access);
     this.#wake();
     return this.permit(access, signal);
+  }
+
+  async takeMessages(): Promise<readonly TakenMessage[]> {
+    return this.messages;
+  }
+
+  hasQueuedPrompt(): boolean {
+    return false;
   }
 
   async audit(act: string, details: JsonObject): Promise<void> {

@@ -219,6 +219,14 @@ export class BridgeSession implements AgentSession {
     return this.#isRestoring ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
   }
 
+  takeMessages() {
+    return this.#turns.takeMessages();
+  }
+
+  mayGoOn() {
+    return this.#turns.mayGoOn();
+  }
+
   /**
    * Shows a page as an ask. Between turns there is none: clients are notified of it, and that is
    * all which an agent can be told that it wants a page opened.

@@ -300,6 +300,8 @@ export class AgentLink {
       usage: (turnId, usage) => unlessOver(() => reports.usage(turnId, usage)),
       ask: (ask, signal) => this.asks.ask(ask, signal),
       access: (access, signal) => this.asks.access(access, signal),
+      takeMessages: async () => (this.#isOver ? [] : reports.takeMessages()),
+      hasQueuedPrompt: () => !this.#isOver && reports.hasQueuedPrompt(),
       exit: (exit) => {
         unlessOver(() => reports.exit(exit));
         this.#isOver = true;
