@@ -103,7 +103,7 @@ export class ServerHealth {
     this.#tenants = notes && new NotedTenants(store, notes);
   }
 
-  /** Looks for lost tenants and sessions once, and from now on at intervals for all else. */
+  /** Looks once for what was lost, and from now on at intervals for all else. */
   async begin(): Promise<void> {
     await this.#findMissing().catch((thrown: unknown) => {
       this.#deps.log("degraded", { reason: "sessions_missing", message: String(thrown) });

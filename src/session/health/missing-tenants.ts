@@ -11,7 +11,7 @@ export interface TenantNotes {
   forgetTenantItself(tenantId: TenantId): Promise<Result<void>>;
 }
 
-type TenantStore = Pick<SessionStore, "contract" | "tenants">;
+type NotedStore = Pick<SessionStore, "contract" | "tenants">;
 
 /**
  * The tenants that are noted as this store's, and that it does not have: their databases were lost
@@ -19,7 +19,7 @@ type TenantStore = Pick<SessionStore, "contract" | "tenants">;
  * no session.
  */
 export async function missingTenants(
-  store: TenantStore,
+  store: NotedStore,
   notes: TenantNotes,
 ): Promise<Result<readonly TenantId[]>> {
   const [noted, there] = [await notes.tenants(), await store.tenants()];
@@ -35,7 +35,7 @@ export async function missingTenants(
 
 /** Whether the tenant is noted as this store's. */
 export async function isNoted(
-  { contract }: TenantStore,
+  { contract }: NotedStore,
   notes: TenantNotes,
   tenantId: TenantId,
 ): Promise<boolean> {
@@ -45,11 +45,11 @@ export async function isNoted(
 
 /** Notes the tenants that a store has, for the next start. */
 export class NotedTenants {
-  readonly #store: TenantStore;
+  readonly #store: NotedStore;
   readonly #notes: TenantNotes;
   #known: ReadonlySet<TenantId> = new Set();
 
-  constructor(store: TenantStore, notes: TenantNotes) {
+  constructor(store: NotedStore, notes: TenantNotes) {
     this.#store = store;
     this.#notes = notes;
   }
