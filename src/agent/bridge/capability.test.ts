@@ -12,6 +12,9 @@ describe("what an agent says of itself", () => {
       close: false,
       list: false,
       fork: false,
+      delete: false,
+      additionalDirectories: false,
+      logout: false,
       systemPrompt: false,
       steer: false,
       authMethods: [],
@@ -36,6 +39,9 @@ describe("what an agent says of itself", () => {
       close: true,
       list: true,
       fork: false,
+      delete: false,
+      additionalDirectories: false,
+      logout: false,
       systemPrompt: true,
       steer: true,
       authMethods: ["api-key"],
@@ -61,6 +67,7 @@ describe("a session's options", () => {
   it("are none where they are no list", () => {
     expect(readSettings({ configOptions: "many", modes: 3 })).toEqual({
       modes: null,
+      models: null,
       configOptions: [],
     });
   });

@@ -14,6 +14,9 @@ export interface AgentAbilities {
   readonly close: boolean;
   readonly list: boolean;
   readonly fork: boolean;
+  readonly delete: boolean;
+  readonly additionalDirectories: boolean;
+  readonly logout: boolean;
   readonly systemPrompt: boolean;
   /** A further prompt while one is running. No version of ACP has a name for it yet. */
   readonly steer: boolean;
@@ -24,8 +27,7 @@ export function readAbilities(initialized: JsonObject): AgentAbilities {
   const capabilities = objectAt(initialized, "agentCapabilities") ?? {};
   const session = objectAt(capabilities, "sessionCapabilities") ?? {};
   const info = objectAt(initialized, "agentInfo") ?? {};
-  // A capability is an object, perhaps empty; some agents write `true`.
-  const offers = (name: string) => isObject(session[name]) || session[name] === true;
+  const offers = (name: string) => isOffered(session[name]);
   return {
     name: stringAt(info, "title") ?? stringAt(info, "name"),
     version: stringAt(info, "version"),
@@ -35,10 +37,18 @@ export function readAbilities(initialized: JsonObject): AgentAbilities {
     close: offers("close"),
     list: offers("list"),
     fork: offers("fork"),
+    delete: offers("delete"),
+    additionalDirectories: offers("additionalDirectories"),
+    logout: isOffered(objectAt(capabilities, "auth")?.logout),
     systemPrompt: offers("systemPrompt"),
     steer: queuesPrompts(objectAt(capabilities, "_meta") ?? {}),
     authMethods: methodIds(initialized.authMethods),
   };
+}
+
+/** A capability is an object, perhaps empty; some agents write `true`. */
+function isOffered(capability: unknown): boolean {
+  return isObject(capability) || capability === true;
 }
 
 /** Each vendor has it under a key of its own. */
@@ -54,9 +64,11 @@ function methodIds(methods: unknown): readonly string[] {
   });
 }
 
-/** A session's modes and options, as the agent last reported them. */
+/** A session's modes, options and models, as the agent last reported them. */
 export interface OfferedSettings {
   readonly modes: JsonObject | null;
+  /** Models as ACP had them before there were options: `currentModelId`, `availableModels`. */
+  readonly models: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
 }
 
@@ -64,6 +76,7 @@ export function readSettings(answer: JsonObject): OfferedSettings {
   const { configOptions } = answer;
   return {
     modes: objectAt(answer, "modes"),
+    models: objectAt(answer, "models"),
     configOptions: Array.isArray(configOptions) ? configOptions.filter(isObject) : [],
   };
 }
@@ -82,6 +95,8 @@ export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObje
   return {
     fs: { readTextFile: has("fs.read"), writeTextFile: has("fs.write") },
     terminal: has("terminal"),
+    session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+    plan: {},
     ...(has("elicitation") && { elicitation: { form: {}, url: {} } }),
   };
 }

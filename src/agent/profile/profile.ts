@@ -30,6 +30,7 @@ export interface AgentProfile {
   readonly resume: ResumePreference;
   readonly usage: UsageScope;
   readonly mcp: McpUse;
+  readonly writes: FileWriter;
   /** The variable with the folder of its settings, log-ins and sessions. */
   readonly home: string | null;
   /** How to install it. */
@@ -64,6 +65,11 @@ export const CLIENT_ABILITIES: readonly ClientAbility[] = [
 
 /** Whether its model gets the tools of a session's MCP servers. */
 export type McpUse = "offered" | "withheld" | "unknown";
+
+/** What writes its files: the server does not write everywhere. */
+export type FileWriter = "server" | "unknown";
+
+export const FILE_WRITERS: readonly FileWriter[] = ["server", "unknown"];
 
 export const MCP_USES: readonly McpUse[] = ["offered", "withheld", "unknown"];
 
@@ -175,6 +181,7 @@ export function profileOf(
     resume: "auto",
     usage: "turn",
     mcp: "unknown",
+    writes: "unknown",
     home: null,
     install: null,
     signIn: null,

@@ -1,5 +1,5 @@
 import type { PromptId, TenantId, TurnId } from "../../core/id.ts";
-import { type JsonObject, stringAt } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { SNAPSHOT_BYTES_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Viewer } from "../../core/session/visibility.ts";
@@ -143,9 +143,9 @@ export class SessionReads {
     const settled = await settledMessageIds(this.#sourceOf(live));
     if (!settled.ok) return settled;
     const waiting = queuedMessages(live.session);
-    const waitingIds = new Set(waiting.map(({ messageId }) => messageId));
+    const others = new Set([...waiting.map(({ messageId }) => messageId), ...settled.value]);
     const known = promotedMessages(live.session).map(({ messageId }) => messageId);
-    const promoted = known.filter((messageId) => !waitingIds.has(messageId));
+    const promoted = known.filter((messageId) => !others.has(messageId));
     return ok({ waiting, settled: settled.value, promoted });
   }
 
@@ -209,7 +209,5 @@ function sessionSnapshot(live: LiveSession): Notice {
 
 /** Without a chosen model, the session uses the agent's own default. */
 function currentModel({ session, agent }: LiveSession): string | null {
-  const option = agent?.offer.configOptions.find(({ category }) => category === "model");
-  const offered = option === undefined ? null : stringAt(option, "currentValue");
-  return session.chosen.modelConfig.modelId ?? offered;
+  return session.chosen.modelConfig.modelId ?? agent?.offer.model ?? null;
 }
