@@ -27,7 +27,7 @@ describe("known agents", () => {
       ["copilot", "copilot", "--acp"],
       ["grok", "grok", "agent", "stdio"],
       ["codex-zed", "codex-acp"],
-      ["echo", process.execPath, expect.stringMatching(/agent\/builtin\/echo\/main\.ts$/)],
+      ["echo", process.execPath, expect.stringMatching(/agent\/builtin\/echo\/main\.[jt]s$/)],
     ]);
   });
 
