@@ -200,7 +200,11 @@ function qwenSettings({ modelUrl }: Surroundings): Readonly<Record<string, strin
 
 /** For opencode and what was made of it. It says nothing of permissions: they are its own. */
 function opencodeConfig({ modelUrl }: Surroundings): string {
-  const model = { attachment: true, modalities: { input: ["text", "image"], output: ["text"] } };
+  const modalities = { input: ["text", "image"], output: ["text"] };
+  const limit = { context: 200_000, output: 8_000 };
+  // In dollars per million tokens. What it adds up to is the only figure of a turn as a whole.
+  const cost = { input: 1, output: 1, cache_read: 1, cache_write: 1 };
+  const model = { attachment: true, modalities, limit, cost };
   return JSON.stringify({
     autoupdate: false,
     model: `mock/${MODEL}`,

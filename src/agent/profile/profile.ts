@@ -112,10 +112,13 @@ export type ResumePreference = "auto" | "load" | "seed";
 
 export const RESUME_PREFERENCES: readonly ResumePreference[] = ["auto", "load", "seed"];
 
-/** What its reported tokens are for: the turn, or all turns of the session so far. */
-export type UsageScope = "turn" | "session";
+/**
+ * What its figures are of: one model call, the turn, or all turns of the session so far. With
+ * `cost` its tokens are those of the last call, and the session's cost is what counts.
+ */
+export type UsageScope = "call" | "turn" | "session" | "cost";
 
-export const USAGE_SCOPES: readonly UsageScope[] = ["turn", "session"];
+export const USAGE_SCOPES: readonly UsageScope[] = ["call", "turn", "session", "cost"];
 
 /**
  * The default limits. Known agents use up to half a gigabyte, and a crash ends all sessions of the

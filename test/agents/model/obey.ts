@@ -18,9 +18,7 @@ const COMMAND = /\[\[(\w+)(?::\s*([^\]]*?))?\s*\]\]/g;
 
 export function obey(request: ModelRequest): Answer {
   const asked = newestCommand(request.messages);
-  // Titles, summaries and reviewers have no tools, or want JSON; what the user said is only quoted.
-  const isAside = request.tools.length === 0 || request.jsonSchema !== null;
-  if (isAside || asked === null) return aside(request);
+  if (isAside(request) || asked === null) return aside(request);
   const { word, rest, results } = asked;
   const parts = rest.split("|").map((part) => part.trim());
   const [first = "", second = "", third = ""] = parts;
@@ -35,6 +33,8 @@ export function obey(request: ModelRequest): Answer {
       return said(`images=${imagesIn(request)}`);
     case "run":
       return one("shell", request, results, { command: rest });
+    case "runs":
+      return several(Number(first), request, results, { command: second });
     case "write":
       return one("write", request, results, { path: first, content: second });
     case "edit":
@@ -44,6 +44,11 @@ export function obey(request: ModelRequest): Answer {
     default:
       return said(`no such command: ${word}`);
   }
+}
+
+/** Titles, summaries and reviewers have no tools, or want JSON; the user's words are only quoted. */
+export function isAside({ tools, jsonSchema }: ModelRequest): boolean {
+  return tools.length === 0 || jsonSchema !== null;
 }
 
 function newestCommand(messages: readonly Message[]) {
@@ -123,6 +128,20 @@ function escalated(call: Call, results: readonly Message[]): Call | null {
   if (!canAsk || !hasFailed || others.length > 0) return null;
   const asked = { sandbox_permissions: "require_escalated", justification: "May this run?" };
   return { tool: call.tool, input: { ...call.input, ...asked } };
+}
+
+/** The same command so many times, each in a model call of its own. */
+function several(
+  times: number,
+  request: ModelRequest,
+  results: readonly Message[],
+  { command = "" }: Wanted,
+): Answer {
+  const done = results.length;
+  if (done >= times) return said("That is done.");
+  // Agents stop a model that repeats itself.
+  const call = callFor("shell", request.tools, { command: `${command}-${done + 1}` });
+  return call === null ? said("no tool for shell") : { kind: "call", ...call };
 }
 
 /** Most agents change only files that were read before. */
