@@ -23,6 +23,8 @@ export interface AgentRow {
   readonly home?: (around: Surroundings) => Readonly<Record<string, string>>;
   /** Until then it cannot load a session that it had before. */
   readonly beforeLoad?: () => Promise<void>;
+  /** Where it does not tell what was used: nowhere in a turn, or in turns of several calls. */
+  readonly untold?: readonly ("calls" | "turns")[];
   /** Checks that are known not to hold, each with the reason. They are tried all the same. */
   readonly limits: Readonly<Record<string, string>>;
   /** Checks that make no sense with it, each with the reason. They are not tried. */
@@ -103,6 +105,7 @@ export const ROSTER: readonly AgentRow[] = [
     home: ({ modelUrl }) => ({
       ".config/goose/config.yaml": `OPENAI_HOST: ${modelUrl}\nGOOSE_DISABLE_KEYRING: true\n`,
     }),
+    untold: ["calls"],
     limits: {},
     without: {},
   },
@@ -130,6 +133,7 @@ export const ROSTER: readonly AgentRow[] = [
       KIMI_MODEL_CAPABILITIES: "image_in,tool_use",
       KIMI_CODE_NO_AUTO_UPDATE: "1",
     }),
+    untold: ["calls", "turns"],
     limits: { model: "it has the one model that its environment names" },
     without: {},
   },
@@ -164,6 +168,7 @@ export const ROSTER: readonly AgentRow[] = [
     package: { name: "@zed-industries/codex-acp", version: "0.16.0" },
     env: ({ key }) => ({ OPENAI_API_KEY: key }),
     home: (around) => ({ ".codex/config.toml": codexConfig(around) }),
+    untold: ["calls", "turns"],
     limits: onPath("bwrap")
       ? {}
       : { "ask-edit": "its sandbox needs `bwrap`, without which it changes no file that is there" },

@@ -25,22 +25,13 @@ const START_MS_MAX = 60_000;
 const KEY = "contract-key-good";
 const WRONG_KEY = "contract-key-wrong";
 
-/** A micro-credit for each token, whatever its kind. */
+/** A micro-credit for each token, and a reserve of about two model calls. */
 const PER_TOKEN = { input: 1_000_000, output: 1_000_000, reserve: 2_000 };
+/** By the names that providers give to models. The agents have names of their own for them. */
+const MODELS = ["mock-model*", "gemini-*", "gpt-5.5", "claude-*"];
 const PRICES = {
-  agents: {
-    opencode: PER_TOKEN,
-    kilo: PER_TOKEN,
-    qwen: PER_TOKEN,
-    gemini: PER_TOKEN,
-    codex: PER_TOKEN,
-    claude: PER_TOKEN,
-    goose: PER_TOKEN,
-    kimi: PER_TOKEN,
-    copilot: PER_TOKEN,
-    grok: PER_TOKEN,
-    "codex-zed": PER_TOKEN,
-  },
+  defaults: false,
+  models: Object.fromEntries(MODELS.map((model) => [model, PER_TOKEN])),
 };
 
 export type KeyKind = "good" | "wrong" | "none";

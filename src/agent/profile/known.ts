@@ -43,6 +43,19 @@ const CODEX = {
   signIn: "Set OPENAI_API_KEY or CODEX_API_KEY for the server, or run: codex login",
 };
 
+/**
+ * What Claude Code calls its models before it says which one it uses. `default` depends on the
+ * account; the turn is paid by the model that the agent names at its end.
+ */
+const CLAUDE_MODELS = {
+  default: "claude-opus-5-5",
+  opus: "claude-opus-5-5",
+  opusplan: "claude-opus-5-5",
+  sonnet: "claude-sonnet-5-5",
+  haiku: "claude-haiku-5-5",
+  fable: "claude-fable-5-1",
+};
+
 /** Agents that need no configuration: documented commands that were tried with this server. */
 export const KNOWN_PROFILES: readonly AgentProfile[] = [
   profileOf({
@@ -117,6 +130,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     }),
     mcp: "offered",
     home: "CLAUDE_CONFIG_DIR",
+    models: CLAUDE_MODELS,
     install: "npm install -g @agentclientprotocol/claude-agent-acp",
     signIn: "Set ANTHROPIC_API_KEY for the server, or run claude once and sign in there",
   }),
@@ -166,6 +180,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     ask: askSetup({ mode: "default" }),
     mcp: "offered",
     home: "KIMI_CODE_HOME",
+    models: { __kimi_env_model__: { from: "KIMI_MODEL_NAME" } },
     install: "npm install -g @moonshot-ai/kimi-code",
     signIn: "Run: kimi login",
   }),

@@ -18,7 +18,7 @@ const COMMAND = /\[\[(\w+)(?::\s*([^\]]*?))?\s*\]\]/g;
 
 export function obey(request: ModelRequest): Answer {
   const asked = newestCommand(request.messages);
-  if (isAside(request) || asked === null) return aside(request);
+  if (asked === null || isAside(request)) return aside(request);
   const { word, rest, results } = asked;
   const parts = rest.split("|").map((part) => part.trim());
   const [first = "", second = "", third = ""] = parts;
@@ -47,8 +47,13 @@ export function obey(request: ModelRequest): Answer {
 }
 
 /** Titles, summaries and reviewers have no tools, or want JSON; the user's words are only quoted. */
-export function isAside({ tools, jsonSchema }: ModelRequest): boolean {
+function isAside({ tools, jsonSchema }: ModelRequest): boolean {
   return tools.length === 0 || jsonSchema !== null;
+}
+
+/** Whether it is work beside the turns, which agents do not count in them. */
+export function isBeside(request: ModelRequest): boolean {
+  return isAside(request) || newestCommand(request.messages) === null;
 }
 
 function newestCommand(messages: readonly Message[]) {

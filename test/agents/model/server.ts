@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from "../../../src/core/json.ts";
 import { ANTHROPIC } from "./anthropic.ts";
 import { CHAT } from "./chat.ts";
 import { GEMINI } from "./gemini.ts";
-import { isAside, obey } from "./obey.ts";
+import { isBeside, obey } from "./obey.ts";
 import { type Answer, type ModelRequest, tokensOf } from "./request.ts";
 import { RESPONSES } from "./responses.ts";
 import type { WholeAnswer, Wire } from "./wire.ts";
@@ -31,8 +31,8 @@ export class ModelServer {
   readonly unknown: string[] = [];
   readonly #server: Server;
   #calls = 0;
-  /** What was told to agents as used, in answers to the end: of turns, and of work beside them. */
-  readonly #spent = { turns: NOTHING_SPENT, aside: NOTHING_SPENT };
+  /** What was told to agents as used by turns, without titles, summaries and memories. */
+  #spent: Spent = { calls: 0, tokens: 0 };
 
   private constructor(key: string) {
     this.key = key;
@@ -55,8 +55,8 @@ export class ModelServer {
     return `http://127.0.0.1:${address.port}`;
   }
 
-  get spent(): Readonly<Record<"turns" | "aside", Spent>> {
-    return { ...this.#spent };
+  get spent(): Spent {
+    return this.#spent;
   }
 
   async end(): Promise<void> {
@@ -98,10 +98,10 @@ export class ModelServer {
   }
 
   #count(read: ModelRequest): void {
+    if (isBeside(read)) return;
     const { input, output } = tokensOf(read);
-    const of = isAside(read) ? "aside" : "turns";
-    const { calls, tokens } = this.#spent[of];
-    this.#spent[of] = { calls: calls + 1, tokens: tokens + input + output };
+    const { calls, tokens } = this.#spent;
+    this.#spent = { calls: calls + 1, tokens: tokens + input + output };
   }
 
   async #say(wire: Wire, read: ModelRequest, answer: Answer, response: ServerResponse) {
@@ -130,8 +130,6 @@ interface Spent {
   readonly calls: number;
   readonly tokens: number;
 }
-
-const NOTHING_SPENT: Spent = { calls: 0, tokens: 0 };
 
 async function bodyOf(request: IncomingMessage): Promise<JsonObject> {
   const parts: Buffer[] = [];
