@@ -107,8 +107,23 @@ async function throughNginx(program: string, port: number, run: (url: string) =>
   }
 }
 
-/** The SDK in a page of the server's own origin. */
+/** A browser opens six connections to one server, streams among them: so many browsers at once. */
+const SESSIONS_A_BROWSER = 3;
+
 async function inChromium(program: string, request: RaceRequest): Promise<RaceReport> {
+  const browsers = Math.max(1, Math.floor(request.sessions / SESSIONS_A_BROWSER));
+  const sessions = Math.min(SESSIONS_A_BROWSER, request.sessions);
+  const part = { ...request, sessions, count: Math.ceil(request.count / browsers) };
+  const reports = await Promise.all(
+    Array.from({ length: browsers }, () => inOneBrowser(program, part)),
+  );
+  const sum = (pick: (report: RaceReport) => number) =>
+    reports.reduce((total, report) => total + pick(report), 0);
+  return { sent: sum((r) => r.sent), hung: sum((r) => r.hung), verdicts: sum((r) => r.verdicts) };
+}
+
+/** The SDK in a page of the server's own origin. */
+async function inOneBrowser(program: string, request: RaceRequest): Promise<RaceReport> {
   const folder = await mkdtemp(join(tmpdir(), "fermata-race-chromium-"));
   const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"];
   const quiet = ["--disable-background-networking", "--disable-component-update"];
@@ -119,11 +134,9 @@ async function inChromium(program: string, request: RaceRequest): Promise<RaceRe
   try {
     const page = await devToolsPage(await devToolsPort(child), request.url);
     const sdk = await readFile(fileURLToPath(import.meta.resolve("@qwen-code/sdk/daemon")), "utf8");
-    // Six connections are all that a browser opens to one server, streams among them.
-    const fewer = { ...request, sessions: Math.min(3, request.sessions) };
     const load = `import(URL.createObjectURL(new Blob([${JSON.stringify(sdk)}],
       { type: "text/javascript" })))`;
-    const expression = `${load}.then((sdk) => (${race})(sdk, ${JSON.stringify(fewer)}))`;
+    const expression = `${load}.then((sdk) => (${race})(sdk, ${JSON.stringify(request)}))`;
     return await evaluated(page, expression);
   } finally {
     await ended(child, "SIGKILL");
@@ -153,19 +166,36 @@ async function devToolsPage(port: string, url: string): Promise<WebSocket> {
   return socket;
 }
 
+/** Evaluates an expression in a page that has loaded: one that still loads forgets what it ran. */
 async function evaluated(socket: WebSocket, expression: string): Promise<RaceReport> {
+  for (let left = 100; left > 0; left -= 1) {
+    const state = "location.pathname === '/health' && document.readyState === 'complete'";
+    if ((await inPage(socket, state).catch(() => false)) === true) break;
+    await pause(100);
+  }
+  const value = await inPage(socket, expression);
+  if (!isReport(value)) throw new Error(`the page says: ${JSON.stringify(value).slice(0, 400)}`);
+  return value;
+}
+
+async function inPage(socket: WebSocket, expression: string): Promise<unknown> {
+  const id = Math.floor(performance.now() * 1_000);
   const params = { expression, awaitPromise: true, returnByValue: true };
-  const { promise, resolve, reject } = Promise.withResolvers<RaceReport>();
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   socket.addEventListener("message", ({ data }) => {
-    const { id, result } = JSON.parse(String(data));
-    if (id !== 1) return;
-    const value: RaceReport | undefined = result?.result?.value;
+    const message = JSON.parse(String(data));
+    if (message.id !== id) return;
+    const value: unknown = message.result?.result?.value;
     if (value === undefined) reject(new Error(`the page says: ${String(data).slice(0, 400)}`));
     else resolve(value);
   });
   socket.addEventListener("close", () => reject(new Error("Chromium is gone")));
-  socket.send(JSON.stringify({ id: 1, method: "Runtime.evaluate", params }));
+  socket.send(JSON.stringify({ id, method: "Runtime.evaluate", params }));
   return promise;
+}
+
+function isReport(value: unknown): value is RaceReport {
+  return isObject(value) && typeof value.sent === "number";
 }
 
 /** Asks until the answer has what is looked for. */

@@ -7,6 +7,7 @@ import type { AskKind, AskOption, AskOutcome } from "../core/policy/ask.ts";
 import type { Result } from "../core/result.ts";
 import type { AgentStatusReport } from "../core/session/command.ts";
 import type { AgentContext, AgentExit, UsageSuspicion } from "../core/session/event.ts";
+import type { AskEnd } from "../core/session/reason.ts";
 import type { ModelPart, ModelSetting } from "../core/session/state.ts";
 import type { ContextUsage } from "../core/turn.ts";
 
@@ -247,4 +248,6 @@ export interface AskAnswer {
   readonly outcome: AskOutcome;
   /** The fields of a question, as a person filled them in. */
   readonly answers?: Readonly<Record<string, string>>;
+  /** How it ended; absent if it was never put to people. */
+  readonly ended?: AskEnd;
 }

@@ -54,7 +54,7 @@ export type Served = { readonly result: unknown } | { readonly error: rpc.RpcErr
 
 interface OpenCall {
   readonly settle: (outcome: CallOutcome) => void;
-  readonly timer: CallTimer | null;
+  timer: CallTimer | null;
   readonly late: LateAnswer | null;
 }
 
@@ -139,11 +139,28 @@ export class AgentConnection {
     const id = this.#lastId;
     const sent = this.#write(rpc.requestLine(id, method, params));
     if (!sent.ok) return sent;
+    this.#calls.set(id, { settle, timer: this.#timerFor(id, limit), late });
+    return sent;
+  }
+
+  /** The id of the latest call. */
+  get lastCallId(): number {
+    return this.#lastId;
+  }
+
+  /** Gives an open call another limit, from now on. */
+  limitAnew(id: number, limit: CallLimit) {
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
+    call.timer?.stop();
+    call.timer = this.#timerFor(id, limit);
+  }
+
+  #timerFor(id: number, limit: CallLimit | null): CallTimer | null {
     const overdue = (limitMs: number) => this.#settle(id, { kind: "timeout", limitMs });
     const timer = limit === null ? null : new CallTimer(limit, overdue);
     if (!this.#isPaused) timer?.run();
-    this.#calls.set(id, { settle, timer, late });
-    return sent;
+    return timer;
   }
 
   notify(method: string, params: JsonObject): Result<void> {

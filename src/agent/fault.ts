@@ -10,6 +10,8 @@ export type FaultKind =
   | "too_many_requests"
   | "unknown_method"
   | "unknown_session"
+  /** It wanted a form filled in, or a page opened, for which there is no client. */
+  | "declined_elicitation"
   | "invalid_update"
   /** It sent more about a session that is being opened than the server keeps. */
   | "dropped_update"

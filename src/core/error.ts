@@ -192,6 +192,8 @@ export const ERRORS = {
     "No further agent can be started: {reason}."),
   agent_breaker_open: row(503, "later", "Agent/BreakerOpen",
     'Agent "{profile}" failed {failures} times in a row; next try in {retryMs} ms. {reason}'),
+  elicitation_invalid: row(400, "never", "Agent/ElicitationInvalid",
+    "This cannot be put to people: {reason}."),
   path_outside_workspace: row(403, "never", "Agent/PathOutsideWorkspace",
     'The path "{path}" is not inside the workspace.'),
   file_unavailable: row(404, "never", "Agent/FileUnavailable",

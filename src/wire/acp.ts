@@ -1,6 +1,7 @@
 /**
- * Version and method names of the Agent Client Protocol. A test compares them with the official
- * SDK, which the server does not load: its import takes longer than most agents take to answer.
+ * Version and method names of the Agent Client Protocol that the server uses; `acp-coverage.ts` has
+ * the rest. Tests compare both with the official SDK, which the server does not load: its import
+ * takes longer than most agents take to answer.
  */
 export const ACP_VERSION = 1;
 
@@ -35,6 +36,7 @@ export const CLIENT_METHODS = {
   releaseTerminal: "terminal/release",
   createElicitation: "elicitation/create",
   completeElicitation: "elicitation/complete",
+  authStatusUpdate: "auth/status_update",
 } as const;
 
 /** Sent by either side about a request whose answer it no longer needs. */

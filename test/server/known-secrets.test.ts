@@ -33,6 +33,21 @@ describe("the guard of a server", { timeout: 60_000 }, () => {
     expect(secrets.filter(stored)).toEqual([]);
   });
 
+  it("P11: keeps them out of the title that comes from the first prompt", async () => {
+    const ada = await keyed.user("acme", "ada");
+    const titleOf = async (text: string) => {
+      const session = await ada.session();
+      await ada.said(session, text);
+      const { body } = await ada.ask("GET", `${session}/status`);
+      return String(body.displayName);
+    };
+    expect(await titleOf(`deploy with ${OF_ALL} now`)).toBe("deploy with [redacted] now");
+    // A title is cut at 80 characters, and half of a key is not left standing there.
+    const cut = await titleOf(`${"x".repeat(66)} ${OF_ALL} now`);
+    expect(cut.slice(66)).not.toContain(OF_ALL.slice(0, 4));
+    expect(stored(OF_ALL.slice(0, 13))).toBe(false);
+  });
+
   it("P11: learns of a secret that comes while it runs, before any agent uses it", async () => {
     const ada = await keyed.user("acme", "ada");
     const session = await ada.session();

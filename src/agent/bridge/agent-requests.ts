@@ -5,12 +5,15 @@ import type { Access } from "../../core/policy/access.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Semaphore } from "../../platform/semaphore.ts";
 import { CLIENT_METHODS } from "../../wire/acp.ts";
+import { whyRefused } from "../../wire/acp-coverage.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AccessAnswer } from "../agent.ts";
 import type { RequestContext, Served, Serving } from "../connection.ts";
 import { readCommand, shownLine } from "../workspace/command.ts";
-import { elicitationAnswer, elicitationAsk, permissionAnswer, permissionAsk } from "./ask.ts";
+import { permissionAnswer, permissionAsk } from "./ask.ts";
+import { formAnswer, formAsk } from "./elicitation.ts";
 import type { Inbox } from "./inbox.ts";
+import { readPage } from "./pages.ts";
 import type { BridgeSession } from "./session.ts";
 
 /** A request of the agent to the server. */
@@ -129,8 +132,11 @@ export function errorAnswer(code: number, message: string): Served {
   return { error: { code, message } };
 }
 
+/** With the reason, where ACP has the method and the server does not serve it. */
 export function notFound(method: string): Served {
-  return errorAnswer(RPC_ERRORS.methodNotFound, `Method not found: ${method}`);
+  const why = whyRefused(method);
+  const reason = why === null ? "" : ` (${why})`;
+  return errorAnswer(RPC_ERRORS.methodNotFound, `Method not found: ${method}${reason}`);
 }
 
 function internalError(thrown: unknown): Served {
@@ -155,10 +161,14 @@ const READERS: Readonly<Record<string, RequestReader>> = {
     return async (signal) => ok(permissionAnswer(await session.ask(ask, signal)));
   },
   [CLIENT_METHODS.createElicitation]: (session, params) => async (signal) => {
-    // The server offers only forms: it cannot send a person to a page.
-    if (params.mode !== undefined && params.mode !== "form") return ok({ action: "decline" });
-    const ask = elicitationAsk(params, `question-${session.nextQuestion()}`);
-    return ok(elicitationAnswer(params, await session.ask(ask, signal)));
+    const { mode = "form" } = params;
+    if (mode === "url") {
+      const page = readPage(params);
+      return page.ok ? session.showPage(page.value, signal) : page;
+    }
+    if (mode !== "form") return fail("elicitation_invalid", { reason: `its mode is "${mode}"` });
+    const ask = formAsk(params, session.nextQuestion());
+    return ok(formAnswer(params, await session.ask(ask, signal)));
   },
   [CLIENT_METHODS.readTextFile]: (session, params) => {
     const [line, limit] = [countOf(params.line), countOf(params.limit)];

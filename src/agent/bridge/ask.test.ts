@@ -2,13 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import { AGENT_TOOL_CALLS_KNOWN_CHARS_MAX } from "../../core/limits.ts";
 import { CANCELLED, selected } from "../../core/policy/ask.ts";
-import {
-  elicitationAnswer,
-  elicitationAsk,
-  KnownToolCalls,
-  permissionAnswer,
-  permissionAsk,
-} from "./ask.ts";
+import { KnownToolCalls, permissionAnswer, permissionAsk } from "./ask.ts";
 
 const ALLOW = { optionId: "yes", name: "Allow", kind: "allow_once" };
 
@@ -124,55 +118,5 @@ describe("P10: what is known of tool calls", () => {
     for (let n = 0; n < 20; n += 1) tell(calls, "c", { [`field${n}`]: half.slice(0, 1e6) });
     expect(JSON.stringify(calls.get("c")).length).toBeLessThan(AGENT_TOOL_CALLS_KNOWN_CHARS_MAX);
     expect(calls.get("c")).toHaveProperty("field19");
-  });
-});
-
-describe("a form", () => {
-  const params = {
-    mode: "form",
-    message: "How shall I deploy?",
-    requestedSchema: {
-      properties: {
-        where: { type: "string", title: "Where to?" },
-        replicas: { type: "integer" },
-        dry: { type: "boolean", description: "Only try?" },
-        regions: { type: "array" },
-      },
-    },
-  };
-
-  it("becomes a question for each field, to be answered or declined", () => {
-    const ask = elicitationAsk(params, "question-1");
-    expect(ask).toMatchObject({
-      kind: "user_question",
-      toolCall: {
-        toolCallId: "question-1",
-        title: "How shall I deploy?",
-        rawInput: {
-          questions: [
-            { answerKey: "where", question: "Where to?" },
-            { answerKey: "replicas", question: "replicas" },
-            { answerKey: "dry", question: "Only try?" },
-            { answerKey: "regions", question: "regions" },
-          ],
-        },
-      },
-    });
-    expect(ask.options.map(({ optionId }) => optionId)).toEqual(["accept", "decline"]);
-  });
-
-  it("is answered with values of the kinds that the form wants", () => {
-    const answers = { where: "prod", replicas: "3", dry: "yes", regions: "eu, us" };
-    expect(elicitationAnswer(params, { outcome: selected("accept"), answers })).toEqual({
-      action: "accept",
-      content: { where: "prod", replicas: 3, dry: true, regions: ["eu", "us"] },
-    });
-  });
-
-  it("is declined or cancelled as the person did", () => {
-    expect(elicitationAnswer(params, { outcome: selected("decline") })).toEqual({
-      action: "decline",
-    });
-    expect(elicitationAnswer(params, { outcome: CANCELLED })).toEqual({ action: "cancel" });
   });
 });

@@ -75,15 +75,14 @@ export function optionOf({ configOptions }: OfferedSettings, category: string): 
 }
 
 /**
- * What the server offers to an agent, without what the agent's profile withholds. Elicitation has
- * no `url`, because the server has no page to send a person to.
+ * What the server offers to an agent, without what the agent's profile withholds.
  */
 export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObject {
   const has = (ability: ClientAbility) => !withhold.includes(ability);
   return {
     fs: { readTextFile: has("fs.read"), writeTextFile: has("fs.write") },
     terminal: has("terminal"),
-    ...(has("elicitation") && { elicitation: { form: {} } }),
+    ...(has("elicitation") && { elicitation: { form: {}, url: {} } }),
   };
 }
 

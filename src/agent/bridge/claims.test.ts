@@ -56,9 +56,18 @@ describe("a method that nobody here knows", () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.echo());
     await hand.turn("notify _auth/status_update {}", "call _x.ai/ask {}");
+    await hand.turn('notify auth/status_update {"state":"authenticated"}');
     expect(stage.faults).toEqual([]);
-    await hand.turn("notify auth/status_update {}");
+    await hand.turn("notify auth/unheard_of {}");
     expect(stage.faults).toEqual([{ kind: "unknown_method", count: 1 }]);
+  });
+
+  it("is refused with the reason, if it is one of ACP that is not served", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const { text } = await hand.turn('call mcp/message {"serverId":"s"}');
+    expect(text).toContain("-32601");
+    expect(text).toContain("the server runs no MCP servers");
   });
 });
 

@@ -7,7 +7,7 @@ describe("what an agent is offered", () => {
     expect(clientCapabilities([])).toEqual({
       fs: { readTextFile: true, writeTextFile: true },
       terminal: true,
-      elicitation: { form: {} },
+      elicitation: { form: {}, url: {} },
     });
     expect(clientCapabilities(["fs.read", "terminal", "elicitation"])).toEqual({
       fs: { readTextFile: false, writeTextFile: true },

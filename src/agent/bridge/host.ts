@@ -33,9 +33,11 @@ import type { TerminalsOptions } from "../workspace/terminals.ts";
 import { answered, errorAnswer, isServed, notFound, readRequest } from "./agent-requests.ts";
 import { type AgentAbilities, isWithheld } from "./capability.ts";
 import { Claims } from "./claims.ts";
+import { callOf, OpenPages } from "./pages.ts";
 import { describeGone, request } from "./request.ts";
 import { type Arrival, BridgeSession } from "./session.ts";
 import { SessionOpening } from "./session-opening.ts";
+import { SignInPage } from "./sign-in-page.ts";
 
 /** Tells the pool about a process, before its sessions know. */
 export interface PoolObserver {
@@ -69,6 +71,8 @@ export class AgentHost {
   readonly faults: FaultLog;
   /** Uses files with the rights of the agent's user. */
   readonly files: WorkspaceFiles;
+  /** The pages that people are asked to open. */
+  readonly pages = new OpenPages();
   /** Bounds the file requests of all its sessions. */
   readonly fileCalls = new Semaphore(AGENT_FILE_CALLS_MAX);
   readonly redacted: (text: string) => string;
@@ -80,6 +84,7 @@ export class AgentHost {
   /** From how many bytes on the error output can be about this session only. */
   readonly #soleSince = new WeakMap<BridgeSession, number>();
   readonly #openings = new Set<SessionOpening>();
+  readonly #signIn = new SignInPage(this);
   #observer: PoolObserver | null = null;
   #hasServed = false;
   /** The server has requested its end. */
@@ -126,6 +131,8 @@ export class AgentHost {
     if (!this.isOpen) {
       return fail("agent_gone", { exit: this.#isAlive ? "it is full" : await this.exit(null) });
     }
+    const { refusal: signInFirst } = this.#signIn;
+    if (signInFirst !== null) return signInFirst;
     const session = new BridgeSession(this, request, listener);
     this.#join(session);
     const aborted = Promise.withResolvers<Result<AgentSession>>();
@@ -182,12 +189,11 @@ export class AgentHost {
   async #arrived(session: BridgeSession): Promise<Result<Arrival>> {
     const opening = new SessionOpening(this, this.#claims, session);
     this.#openings.add(opening);
-    try {
-      return await opening.run();
-    } finally {
+    const arrived = opening.run().finally(() => {
       this.#openings.delete(opening);
       if (this.#openings.size === 0) this.#claims.forgetEarly();
-    }
+    });
+    return this.#signIn.before(opening, arrived);
   }
 
   /** Closes what the agent opened too late, unless another session has the id now. */
@@ -280,7 +286,11 @@ export class AgentHost {
   };
 
   #notified(method: string, params: JsonObject, chars: number): Promise<void> | undefined {
-    if (method === CLIENT_METHODS.completeElicitation || isVendorMethod(method)) return undefined;
+    if (method === CLIENT_METHODS.completeElicitation) {
+      this.pages.complete(params);
+      return undefined;
+    }
+    if (WITHOUT_EFFECT.has(method) || isVendorMethod(method)) return undefined;
     if (method !== CLIENT_METHODS.update) {
       this.faults.add("unknown_method", method);
       return undefined;
@@ -303,6 +313,11 @@ export class AgentHost {
     if (!isServed(method) || isWithheld(method, this.profile.withhold)) {
       if (!isVendorMethod(method)) this.faults.add("unknown_method", method);
       return answered(notFound(method));
+    }
+    const callId = method === CLIENT_METHODS.createElicitation ? callOf(params) : null;
+    if (callId !== null) {
+      const opening = [...this.#openings].find((one) => one.isCalling(callId));
+      return answered(this.#signIn.elicited(opening, params));
     }
     const id = stringAt(params, "sessionId") ?? "";
     const session = this.#claims.get(id);
@@ -337,6 +352,9 @@ export class AgentHost {
     await Promise.all(sessions.map(lose));
   }
 }
+
+/** Notifications that the server has no use for. They are legal, so they are no faults. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set([CLIENT_METHODS.authStatusUpdate]);
 
 /** ACP reserves these names for vendors, so they are no faults. */
 function isVendorMethod(method: string): boolean {

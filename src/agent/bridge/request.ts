@@ -19,6 +19,8 @@ export interface Callee {
 
 /** Called with a good answer, beside the promise. */
 export interface AnswerObserver {
+  /** Called with the id of the call when it has been sent. */
+  readonly sent?: ((callId: number) => void) | undefined;
   /**
    * Called in order with the agent's other messages. A promise would be too late for that: the
    * next line is often in the same chunk.
@@ -34,7 +36,7 @@ export async function request(
   method: string,
   params: JsonObject,
   limit: CallLimit,
-  { settled, late }: AnswerObserver = {},
+  { sent: wasSent, settled, late }: AnswerObserver = {},
 ): Promise<Result<JsonObject>> {
   const answered = await new Promise<Result<JsonObject>>((resolve) => {
     const settle = (outcome: CallOutcome) => {
@@ -44,7 +46,8 @@ export async function request(
     };
     const overdue = (result: unknown) => late?.(isObject(result) ? result : {});
     const sent = callee.connection.call(method, params, limit, settle, late ? overdue : null);
-    if (!sent.ok) resolve(sent);
+    if (sent.ok) wasSent?.(callee.connection.lastCallId);
+    else resolve(sent);
   });
   if (answered.ok || answered.refusal.code !== "agent_gone") return answered;
   return fail("agent_gone", { exit: await callee.exit(), method });

@@ -1,6 +1,10 @@
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { AGENT_SEED_CHARS_MAX, AGENT_SEED_MESSAGES_MAX } from "../../core/limits.ts";
+import {
+  AGENT_SEED_CHARS_MAX,
+  AGENT_SEED_MESSAGES_MAX,
+  AGENT_SIGN_IN_MS_MAX,
+} from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
@@ -11,6 +15,7 @@ import type { AgentProfile } from "../profile/profile.ts";
 import { fitServers } from "./capability.ts";
 import type { Claims } from "./claims.ts";
 import type { AgentHost } from "./host.ts";
+import type { WebPage } from "./pages.ts";
 import { type AnswerObserver, request } from "./request.ts";
 import type { Arrival, BridgeSession } from "./session.ts";
 
@@ -19,6 +24,9 @@ export class SessionOpening {
   readonly #host: AgentHost;
   readonly #claims: Claims;
   readonly #session: BridgeSession;
+  readonly #page = Promise.withResolvers<WebPage>();
+  /** The id of its latest call to the agent. */
+  #callId = 0;
   #isRestoring = false;
 
   constructor(host: AgentHost, claims: Claims, session: BridgeSession) {
@@ -30,6 +38,21 @@ export class SessionOpening {
   /** Whether the agent is busy with restoring the session, which some agents die of. */
   get isRestoring(): boolean {
     return this.#isRestoring;
+  }
+
+  /** Resolves if the agent wants a page opened before it goes on, as to sign in. */
+  get page(): Promise<WebPage> {
+    return this.#page.promise;
+  }
+
+  isCalling(callId: number): boolean {
+    return this.#callId === callId;
+  }
+
+  /** A person needs longer than a call may take. */
+  offer(page: WebPage) {
+    this.#host.connection.limitAnew(this.#callId, AGENT_SIGN_IN_MS_MAX);
+    this.#page.resolve(page);
   }
 
   /**
@@ -150,7 +173,11 @@ export class SessionOpening {
   ): Promise<Result<JsonObject>> {
     const { profile, abilities } = this.#host;
     const { callee } = this.#session;
-    const first = await request(callee, method, params, limit, observer);
+    const sent = (callId: number) => {
+      this.#callId = callId;
+    };
+    const observed = { ...observer, sent };
+    const first = await request(callee, method, params, limit, observed);
     if (first.ok || first.refusal.details.rpcCode !== RPC_ERRORS.authRequired) return first;
     const methods = abilities.authMethods.join(", ") || "no way to do so";
     const hint = profile.signIn === null ? "" : `. ${profile.signIn}`;
@@ -158,8 +185,9 @@ export class SessionOpening {
       fail("agent_auth_required", { profile: profile.name, methods, reason: `${why}${hint}` });
     const methodId = signInMethod(this.#host);
     if (methodId === null) return authRequired(whyNone(profile));
-    const signedIn = await request(callee, AGENT_METHODS.authenticate, { methodId }, limit);
-    if (signedIn.ok) return request(callee, method, params, limit, observer);
+    const signIn = AGENT_METHODS.authenticate;
+    const signedIn = await request(callee, signIn, { methodId }, limit, { sent });
+    if (signedIn.ok) return request(callee, method, params, limit, observed);
     if (signedIn.refusal.code === "agent_gone") return signedIn;
     return authRequired(`"${methodId}" failed: ${signedIn.refusal.details.reason ?? "no answer"}`);
   }

@@ -26,6 +26,7 @@ import { KnownToolCalls } from "./ask.ts";
 import { fitServers } from "./capability.ts";
 import type { AgentHost } from "./host.ts";
 import { Inbox } from "./inbox.ts";
+import { pageAsk, pageNotice, type WebPage } from "./pages.ts";
 import { AgentReplay } from "./replay.ts";
 import { type Callee, request } from "./request.ts";
 import { Settings } from "./settings.ts";
@@ -97,10 +98,10 @@ export class BridgeSession implements AgentSession {
   /** Files and terminals wait for this before they act. */
   readonly audit: AgentListener["audit"] = (act, details) => this.listener.audit(act, details);
 
-  /** Forms have no tool call, so each gets a number. */
-  nextQuestion(): number {
+  /** Forms and pages have no tool call, so each gets a number. */
+  nextQuestion(): string {
     this.#questions += 1;
-    return this.#questions;
+    return `question-${this.#questions}`;
   }
 
   get isOver(): boolean {
@@ -199,6 +200,21 @@ export class BridgeSession implements AgentSession {
   /** While the agent restores the session, no client could answer. */
   async ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
     return this.#isRestoring ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
+  }
+
+  /**
+   * Shows a page as an ask. Between turns there is none: clients are notified of it, and that is
+   * all which an agent can be told that it wants a page opened.
+   */
+  async showPage(page: WebPage, signal: AbortSignal): Promise<Result<JsonObject>> {
+    if (this.#isRestoring) return ok({ action: "cancel" });
+    if (this.#turns.isRunning) {
+      const ask = pageAsk(page, this.nextQuestion());
+      return this.#host.pages.show(page, signal, (either) => this.listener.ask(ask, either));
+    }
+    const notice = pageNotice(page);
+    void this.#inbox.add(sizeOf(notice), () => this.listener.update(notice));
+    return ok({ action: "accept" });
   }
 
   prompt(turn: AgentTurn): Result<void> {

@@ -4,7 +4,7 @@ import {
   AGENT_PROCESSES_RESERVED_MAX,
   SHARE_KEPT_DIVISOR_MIN,
 } from "../../core/limits.ts";
-import { type ShareScope, shareExceeded } from "../../core/share.ts";
+import { shareExceeded } from "../../core/share.ts";
 import type { PoolKey, PoolMember, StartingProcess } from "./members.ts";
 
 export interface CapacityLimits {
@@ -20,9 +20,12 @@ interface PoolUse {
   readonly endingCount: number;
 }
 
+/** Whose share of the processes is used up. */
+type PoolScope = "server" | "tenant" | "user";
+
 /** Why there is no capacity for one more process. */
 export interface FullPool {
-  readonly scope: ShareScope;
+  readonly scope: PoolScope;
   readonly reason: string;
 }
 
@@ -45,7 +48,7 @@ function fullCount(key: PoolKey, { processesMax }: CapacityLimits, use: PoolUse)
   const reserved = Math.min(AGENT_PROCESSES_RESERVED_MAX, Math.floor(processesMax / 8));
   const kept = Math.floor(processesMax / SHARE_KEPT_DIVISOR_MIN);
   const own = { ofTenant: held.tenant.length, ofUser: held.user.length };
-  return described(shareExceeded({ free: free - reserved, kept, ...own }));
+  return described(excessOf({ amount: 1, free: free - reserved, kept, ...own }));
 }
 
 /** Starting processes, and the next one, count as the average of the measured ones. */
@@ -68,11 +71,33 @@ function fullMemory(
     const reason = `they would take more than ${memoryBytesMax} bytes of memory`;
     return free < each ? { scope: "server", reason } : null;
   }
-  if (free < each) return described("server");
   const held = heldBy(key, key.userId, processes);
   const kept = memoryBytesMax / SHARE_KEPT_DIVISOR_MIN;
   const own = { ofTenant: bytesOf(held.tenant), ofUser: bytesOf(held.user) };
-  return described(shareExceeded({ free, kept, ...own }));
+  return described(excessOf({ amount: each, free, kept, ...own }));
+}
+
+interface PoolShare {
+  readonly amount: number;
+  readonly free: number;
+  /** What of that is for the first process of a tenant. */
+  readonly kept: number;
+  readonly ofTenant: number;
+  readonly ofUser: number;
+}
+
+function excessOf({ amount, free, kept, ofTenant, ofUser }: PoolShare): PoolScope | null {
+  return shareExceeded({
+    amount,
+    free,
+    open: free - kept,
+    little: amount,
+    ceiling: { kind: "times_free" },
+    holders: [
+      { scope: "tenant", held: ofTenant },
+      { scope: "user", held: ofUser },
+    ],
+  });
 }
 
 interface CountedProcess {
@@ -91,18 +116,18 @@ function heldBy({ tenantId }: PoolKey, userId: UserId, processes: readonly Count
   return { tenant, user: tenant.filter(({ key }) => key.userId === userId) };
 }
 
-const REASONS: Readonly<Record<ShareScope, string>> = {
+const REASONS: Readonly<Record<PoolScope, string>> = {
   server: "the server has no capacity left; wait for an agent to end",
   tenant: "this tenant has its share of the server's agents; close one of its sessions, or wait",
   user: "this user has their share of the tenant's agents; close one of their sessions, or wait",
 };
 
-function described(scope: ShareScope | null): FullPool | null {
+function described(scope: PoolScope | null): FullPool | null {
   return scope === null ? null : { scope, reason: REASONS[scope] };
 }
 
 /** Whether the end of a process would help one that is refused for this. */
-export function helps(scope: ShareScope, wanted: PoolKey, { key }: Pick<CountedProcess, "key">) {
+export function helps(scope: PoolScope, wanted: PoolKey, { key }: Pick<CountedProcess, "key">) {
   if (scope === "server") return true;
   const isOfTenant = key.tenantId === wanted.tenantId;
   return isOfTenant && (scope === "tenant" || key.userId === wanted.userId);

@@ -54,6 +54,16 @@ export const AGENT_TERMINATE_MS_MAX = 1_500;
 export const AGENT_CALLS_OPEN_MAX = 1_024;
 export const AGENT_REQUESTS_OPEN_MAX = 256;
 
+/** An address that an agent wants opened, and the words that go with it. */
+export const ELICITATION_URL_CHARS_MAX = 4_096;
+export const ELICITATION_TEXT_CHARS_MAX = 2_048;
+
+/** How long a call may take in which a person has to open a page, as to sign in. */
+export const AGENT_SIGN_IN_MS_MAX = 15 * 60_000;
+
+/** Commas in one choice of a form that are looked for in an answer with several. */
+export const FORM_CHOICE_COMMAS_MAX = 8;
+
 /** What its open calls took to say, all together: two lines of the largest kind. */
 export const AGENT_REQUESTS_OPEN_CHARS_MAX = 2 * AGENT_LINE_BYTES_MAX;
 

@@ -72,7 +72,7 @@ export interface CommandData {
   /** The agent wants the server to do something, with what it takes to ask people about it. */
   access: NewAccess;
   /** The agent does not want the answer any more, or is not there to hear it. */
-  ask_withdrawn: { requestId: AskId; reason: "withdrawn" | "agent_gone" };
+  ask_withdrawn: { requestId: AskId; reason: "withdrawn" | "completed" | "agent_gone" };
   vote: { requestId: AskId; outcome: AskOutcome; answers?: Readonly<Record<string, string>> };
   /**
    * A user has no vote any more, as by being removed: no ask waits for it. Null if only an owner

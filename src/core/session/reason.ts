@@ -37,6 +37,9 @@ export type StopCause = "client" | "deadline" | "budget" | "turn_too_large";
 /** What the signal of an ask says if its agent took the ask back itself, and goes on. */
 export const WITHDRAWN = "withdrawn";
 
+/** What it says if the agent wanted a page opened, and is done with that page. */
+export const COMPLETED = "completed";
+
 /** How an ask ended. The wire does not tell these apart; the log and the audit do. */
 export type AskEnd =
   | "vote"
@@ -45,6 +48,7 @@ export type AskEnd =
   | "turn_ended"
   /** Its agent took it back, and goes on without an answer. */
   | typeof WITHDRAWN
+  | typeof COMPLETED
   | "agent_gone"
   /** The policy leaves no user who may decide it. */
   | "no_voter"

@@ -1,4 +1,5 @@
 import { type Refusal, refusal } from "../../core/error.ts";
+import { type HolderScope, type ShareCeiling, shareExceeded } from "../../core/share.ts";
 import type { Caller } from "./route.ts";
 
 /** Who uses some of what all requests share. */
@@ -24,26 +25,27 @@ export interface SharedCapacity {
   readonly little: number;
 }
 
-type Scope = "address" | "tenant" | "user";
-
 interface Share {
-  readonly scope: Scope;
+  readonly scope: HolderScope;
   readonly key: string;
 }
 
 const ALL = "";
 
 /**
- * Shares one capacity between addresses, tenants and users (P10). None of them gets more than its
- * share. However many use theirs up, a part is kept for those who hold little, so that a quiet
- * tenant goes on beside several busy ones.
+ * Counts what addresses, tenants and users hold of one capacity, and gives none of them more than
+ * its share (P10). `core/share.ts` has the rule.
  */
 export class FairShares {
   readonly #capacity: SharedCapacity;
+  readonly #ceiling: ShareCeiling<HolderScope>;
   readonly #held = new Map<string, number>();
 
   constructor(capacity: SharedCapacity) {
     this.#capacity = capacity;
+    const { total, reserved, share } = capacity;
+    const most = share * (total - reserved);
+    this.#ceiling = { kind: "fixed", most: { address: most, tenant: most, user: most / 2 } };
   }
 
   /** All that is held. */
@@ -80,19 +82,21 @@ export class FairShares {
   }
 
   #excess(holder: ShareHolder, amount: number, isCrowded: boolean): Refusal | null {
-    const { total, reserved, share, kept, little, resource } = this.#capacity;
+    const { total, reserved, kept, little, resource } = this.#capacity;
     const most = holder.isOperator ? total : total - reserved;
-    const held = this.held + amount;
-    if (held > most) return refusal("server_busy");
-    if (holder.isOperator) return null;
-    for (const { scope, key } of sharesOf(holder)) {
-      const own = this.#heldBy(key) + amount;
-      if (own <= little) continue;
-      const shareMax = most * (scope === "user" ? share / 2 : share);
-      if (own > shareMax) return refusal("share_exceeded", { scope, resource });
-      if (isCrowded || held > most * (1 - kept)) return refusal("server_busy");
-    }
-    return null;
+    const shares = holder.isOperator ? [] : sharesOf(holder);
+    const scope = shareExceeded({
+      amount,
+      free: most - this.held,
+      open: isCrowded ? 0 : most * (1 - kept) - this.held,
+      little,
+      ceiling: this.#ceiling,
+      holders: shares.map(({ scope, key }) => ({ scope, held: this.#heldBy(key) })),
+    });
+    if (scope === null) return null;
+    return scope === "server"
+      ? refusal("server_busy")
+      : refusal("share_exceeded", { scope, resource });
   }
 
   #heldBy(key: string): number {
@@ -105,10 +109,10 @@ function sharesOf({ address, caller }: ShareHolder): readonly Share[] {
   if (caller === null) return byAddress;
   const { tenantId, userId } = caller;
   const byUser = userId === null ? [] : [shareOf("user", JSON.stringify([tenantId, userId]))];
-  return [...byUser, shareOf("tenant", tenantId), ...byAddress];
+  return [shareOf("tenant", tenantId), ...byUser, ...byAddress];
 }
 
-function shareOf(scope: Scope, name: string): Share {
+function shareOf(scope: HolderScope, name: string): Share {
   return { scope, key: `${scope} ${name}` };
 }
 

@@ -1,99 +1,24 @@
 import { once } from "node:events";
-import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
 import { CONNECTIONS_EXTRA_MIN } from "../../core/limits.ts";
-import { events, json } from "./answer.ts";
 import { BY_NAME, headOf, type Sender, sendAs, socketFrom } from "./callers.fixture.ts";
-import { route } from "./route.ts";
-import { closeServers, type ServerWorld, serve } from "./server.fixture.ts";
+import {
+  ask,
+  closeCrowd,
+  guarded,
+  idle,
+  keep,
+  MAX,
+  passes,
+  QUIET,
+  ROUTES,
+} from "./crowd.fixture.ts";
+import { serve } from "./server.fixture.ts";
 import { SELF_SIGNED } from "./tls.fixture.ts";
 
-const open: Socket[] = [];
-
-afterEach(async () => {
-  for (const socket of open.splice(0)) socket.destroy();
-  await closeServers();
-});
-
-const MAX = 32;
-
-/** A stream without events, which stays. */
-const stream = route({
-  method: "GET",
-  path: "/stream",
-  needs: null,
-  async handle() {
-    const { promise, resolve } = Promise.withResolvers<{ done: true; value: undefined }>();
-    const end = () => resolve({ done: true, value: undefined });
-    return events({ next: () => promise, cancel: end, end }, null);
-  },
-});
-
-const quick = route({
-  method: "POST",
-  path: "/quick",
-  needs: null,
-  handle: async () => json(200, {}),
-});
-
-/** Answers when its client leaves. */
-const slow = route({
-  method: "GET",
-  path: "/slow",
-  needs: null,
-  async handle({ signal }) {
-    await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    return json(200, {});
-  },
-});
-
-/** Open on every server, as the one that takes the code of an invitation. */
-const code = route({
-  method: "POST",
-  path: "/code",
-  gate: "open",
-  needs: null,
-  takesCode: true,
-  handle: async () => json(200, {}),
-});
-
-const ROUTES = [stream, quick, slow, code];
-const QUIET = { token: "quiet/q", from: "127.0.9.1" };
-const OPERATOR = { token: "operator", from: "127.0.9.2" };
-
-function guarded(maxConnections = MAX): Promise<ServerWorld> {
-  return serve(ROUTES, { maxConnections }, { authenticator: BY_NAME });
-}
-
-function keep(socket: Socket): Socket {
-  open.push(socket.on("error", () => {}));
-  return socket;
-}
-
-async function idle(world: ServerWorld, from: string): Promise<Socket> {
-  const socket = keep(socketFrom(world, from));
-  await once(socket, "connect");
-  return socket;
-}
-
-/** Sends a request, and returns the socket with the status of the answer. */
-async function ask(world: ServerWorld, line: string, sender: Sender) {
-  const socket = keep(socketFrom(world, sender.from));
-  socket.write(headOf(world, line, sender));
-  const [chunk] = await once(socket, "data");
-  return { socket, status: Number(String(chunk).slice(9, 12)), said: String(chunk) };
-}
-
-async function passes(world: ServerWorld) {
-  const [health, quiet, operator] = await Promise.all([
-    sendAs(world, { from: "127.0.9.3" }, "GET", "/health"),
-    sendAs(world, QUIET, "POST", "/quick", "{}"),
-    sendAs(world, OPERATOR, "POST", "/quick", "{}"),
-  ]);
-  expect([health.status, quiet.status, operator.status]).toEqual([200, 200, 200]);
-}
+afterEach(closeCrowd);
 
 describe("P10: connections without a request make room", () => {
   it("when they idle after an answer", async () => {
@@ -119,6 +44,17 @@ describe("P10: connections without a request make room", () => {
     expect(world.server.connectionCount).toBeLessThanOrEqual(MAX + CONNECTIONS_EXTRA_MIN);
     const [said] = await Promise.all(slowly.slice(0, 1).map((socket) => text(socket)));
     expect(said).toMatch(/^HTTP\/1.1 503 .*Retry-After: 5\r\n.*server_busy/s);
+  });
+
+  it("when they never ask, before those of clients that have", async () => {
+    const options = { maxConnections: 2 * MAX };
+    const world = await serve(ROUTES, options, { authenticator: BY_NAME });
+    const quiet = await Promise.all(
+      Array.from({ length: 8 }, () => ask(world, "POST /quick", QUIET)),
+    );
+    for (let count = 0; count < 4 * MAX; count += 1) await idle(world, "127.0.9.1");
+    await passes(world);
+    expect(quiet.map(({ socket }) => socket.readableEnded)).toEqual(quiet.map(() => false));
   });
 
   it("first those of the address that has the most", async () => {
@@ -220,13 +156,13 @@ describe("P10: connections with a request are shared", () => {
 });
 
 describe("one person without tokens", () => {
-  it("has all of it: an SDK with 64 streams, and a browser with six tabs", async () => {
+  it("has all of it: two SDKs with 64 streams each, and a browser with six tabs", async () => {
     const world = await serve(ROUTES);
-    const streams = Array.from({ length: 64 + 6 }, () => ask(world, "GET /stream", {}));
+    const streams = Array.from({ length: 2 * 64 + 6 }, () => ask(world, "GET /stream", {}));
     for (const { status } of await Promise.all(streams)) expect(status).toBe(200);
     const requests = Array.from({ length: 64 }, () => sendAs(world, {}, "POST", "/quick", "{}"));
     for (const { status } of await Promise.all(requests)) expect(status).toBe(200);
-    expect(world.server.openStreamCount).toBe(70);
+    expect(world.server.openStreamCount).toBe(134);
   });
 });
 

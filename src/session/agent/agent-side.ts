@@ -89,7 +89,8 @@ export class AgentSide implements Participant {
     if (event.type === "permission_decided" || event.type === "permission_resolved") {
       const { requestId, outcome } = event.data;
       const answers = "answers" in event.data ? event.data.answers : undefined;
-      const answer = answers === undefined ? { outcome } : { outcome, answers };
+      const ended = "reason" in event.data ? { ended: event.data.reason } : {};
+      const answer = answers === undefined ? { outcome, ...ended } : { outcome, answers, ...ended };
       this.#link?.asks.answer(requestId, answer);
       // A vote on an access is an event of its own.
       if (event.type === "permission_resolved" && event.data.reason !== "vote") {

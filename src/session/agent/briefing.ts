@@ -178,7 +178,7 @@ export function surroundingsOf(
   const named = [agentName, agentVersion].filter((part) => part !== null).join(" ");
   return {
     agent: named === "" ? null : named,
-    model: modelOf(offer.configOptions),
+    model: modelOf(offer.configOptions) ?? offer.model ?? null,
     ...files,
     mcpServers: servers.map(serverMark),
   };

@@ -3,7 +3,7 @@ import { sentenceOf } from "../../core/error.ts";
 import type { AskId } from "../../core/id.ts";
 import { type Access, outcomeForAgent } from "../../core/policy/access.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
-import { WITHDRAWN } from "../../core/session/reason.ts";
+import { COMPLETED, WITHDRAWN } from "../../core/session/reason.ts";
 import type { SessionWorld } from "../world.ts";
 import type { AgentReports } from "./agent-reports.ts";
 
@@ -72,11 +72,14 @@ export class OpenAsks {
   #watch(requestId: AskId, signal: AbortSignal) {
     const withdrawn = () => {
       const isOpen = this.#asks.has(requestId) || this.#accesses.has(requestId);
-      const reason = signal.reason === WITHDRAWN ? WITHDRAWN : "agent_gone";
-      if (isOpen) this.#reports.askWithdrawn(requestId, reason);
+      if (isOpen) this.#reports.askWithdrawn(requestId, withdrawalOf(signal));
     };
     signal.addEventListener("abort", withdrawn, { once: true });
   }
+}
+
+function withdrawalOf({ reason }: AbortSignal) {
+  return reason === WITHDRAWN || reason === COMPLETED ? reason : "agent_gone";
 }
 
 const SESSION_OVER: AccessAnswer = { allowed: false, reason: "the session is over" };

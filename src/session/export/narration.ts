@@ -87,6 +87,7 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
 const UNANSWERED: { readonly [Reason in AskEnd]?: string } = {
   timeout: "nobody answered in time",
   withdrawn: "the agent took its request back",
+  completed: "the page was done with",
   agent_gone: "the agent was gone before anybody answered",
 };
 

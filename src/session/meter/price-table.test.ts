@@ -39,6 +39,9 @@ describe("the price table", () => {
     const table = new PriceTable({}, (agent) => (agent === "claude" ? aliases : new Map()));
     expect(table.find("claude", "default")).toMatchObject({ row: "claude-opus-5-5" });
     expect(table.find("other", "default")).toBeNull();
+    const unnamed = new PriceTable({}, () => new Map([["*", "gpt-5"]]));
+    expect(unnamed.find("quiet", null)).toMatchObject({ row: "gpt-5" });
+    expect(unnamed.find("quiet", "another")).toBeNull();
   });
 
   it("takes the closest of several patterns, and a name before any of them", () => {

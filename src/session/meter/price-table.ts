@@ -120,7 +120,8 @@ export class PriceTable {
 
   /** By the model's name, by what is inside that name, by a pattern, or by the agent. */
   find(agent: string, model: string | null): FoundPrice | null {
-    const row = model === null ? null : this.#rowOf(agent, model);
+    const named = model ?? this.#aliases(agent).get(UNNAMED_MODEL) ?? null;
+    const row = named === null ? null : this.#rowOf(agent, named);
     const priced = row === null ? this.#agents.get(agent) : this.#models.get(row);
     if (priced === undefined) return null;
     const price = priceOf(priced);
@@ -142,6 +143,9 @@ export class PriceTable {
     return this.#patterns.find(fits) ?? null;
   }
 }
+
+/** The alias for the model of an agent that does not name it. */
+const UNNAMED_MODEL = "*";
 
 const NO_ALIASES: ReadonlyMap<string, string> = new Map();
 

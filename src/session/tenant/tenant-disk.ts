@@ -63,7 +63,9 @@ export class TenantDisk {
     if (free === null) return null;
     if (free <= reserveBytes) return refusal("disk_full");
     const isScarce = free <= DISK_SCARCE_TIMES_MAX * reserveBytes;
-    return isScarce && isShareUsedUp(used ?? 0, free - reserveBytes) ? refusal("disk_full") : null;
+    return isScarce && isShareUsedUp(used ?? 0, free - reserveBytes, 0)
+      ? refusal("disk_full")
+      : null;
   }
 
   /** What of its quota a tenant has used, once that is nearly all; null before. */

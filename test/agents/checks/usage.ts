@@ -72,18 +72,23 @@ const manyTurns: Check = {
   },
 };
 
-/** Two reserves, and too little for thirteen calls. */
-const LITTLE_MICRO = 5_000;
+/** One reserve and a half: too little for eleven tool calls of an agent without figures. */
+const LITTLE_MICRO = 3_000;
+const TOO_MANY_CALLS = 40;
 
 const budget: Check = {
   name: "usage-budget",
   title: "P9: a budget stops a turn in the middle",
   run: async (world) => {
     const session = await world.session({ mode: "yolo", budget: LITTLE_MICRO });
-    const { turn, calls, charged } = await priced(world, session, MANY_CALLS);
+    const { turn, calls, charged } = await priced(
+      world,
+      session,
+      `[[runs: ${TOO_MANY_CALLS} | echo step]]`,
+    );
     const { type, data } = turn.verdict;
     must(data.code === "budget_exhausted", "the turn ends with budget_exhausted", type, data);
-    must(calls < CALLS, "the model is not called to the end", calls);
+    must(calls < TOO_MANY_CALLS, "the model is not called to the end", calls);
     must(charged > 0, "what was used is charged", charged);
   },
 };

@@ -16,6 +16,9 @@ const SLOW_CHUNKS_MAX = 500;
 
 const COMMAND = /\[\[(\w+)(?::\s*([^\]]*?))?\s*\]\]/g;
 
+/** Words of the agent itself, which may quote the user. */
+const REMINDER = /^\s*<system-reminder>.*<\/system-reminder>\s*$/s;
+
 export function obey(request: ModelRequest): Answer {
   const asked = newestCommand(request.messages);
   if (asked === null || isAside(request)) return aside(request);
@@ -59,7 +62,7 @@ export function isBeside(request: ModelRequest): boolean {
 function newestCommand(messages: readonly Message[]) {
   for (let at = messages.length - 1; at >= 0; at -= 1) {
     const message = messages[at];
-    if (message?.role !== "user") continue;
+    if (message?.role !== "user" || REMINDER.test(message.text)) continue;
     const found = [...message.text.matchAll(COMMAND)].at(-1);
     if (found === undefined) continue;
     const [, word = "", rest = ""] = found;

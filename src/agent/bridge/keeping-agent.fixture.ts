@@ -1,0 +1,102 @@
+// An agent that keeps its sessions in its folder, and may want a person to sign in first. Its
+// arguments are its features; all calls that it gets are in `calls.jsonl`.
+
+import { appendFileSync, existsSync, readFileSync, watch, writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { JsonObject } from "../../core/json.ts";
+
+interface Message {
+  readonly id?: number | string;
+  readonly method?: string;
+  readonly params?: JsonObject;
+  readonly result?: JsonObject;
+  readonly error?: JsonObject;
+}
+
+const features = new Set(process.argv.slice(2));
+const KEPT = "kept-sessions.json";
+const SIGNED_IN = "signed-in";
+
+type Kept = readonly { readonly sessionId: string; readonly cwd: string; readonly title: string }[];
+
+const kept = (): Kept => (existsSync(KEPT) ? JSON.parse(readFileSync(KEPT, "utf8")) : []);
+const keep = (sessions: Kept) => writeFileSync(KEPT, JSON.stringify(sessions));
+
+const write = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const answer = (id: unknown, result: object) => write({ id, result });
+
+const needsSignIn = () => features.has("sign-in") && !existsSync(SIGNED_IN);
+
+/** The `authenticate` that waits for a person. */
+let signingIn: unknown = null;
+
+/** Where a person signs in; no page of the web if that is a feature. */
+const PAGE = {
+  mode: features.has("form") ? "form" : "url",
+  elicitationId: "e1",
+  message: "Enter the code ABCD.",
+  url: features.has("bad-url") ? "javascript:alert(1)" : "https://login.example/device",
+};
+
+const METHODS: Readonly<Record<string, (message: Message) => void>> = {
+  initialize: ({ id }) => {
+    const offered = ["list", "delete", "resume", "additionalDirectories"];
+    const sessionCapabilities = Object.fromEntries(
+      offered.filter((name) => features.has(name)).map((name) => [name, {}]),
+    );
+    const auth = features.has("logout") ? { logout: {} } : {};
+    const agentCapabilities = { sessionCapabilities, auth };
+    answer(id, { protocolVersion: 1, agentCapabilities, authMethods: [{ id: "page" }] });
+  },
+  authenticate: ({ id }) => {
+    signingIn = id;
+    write({ id: "page", method: "elicitation/create", params: { requestId: id, ...PAGE } });
+  },
+  "session/new": ({ id, params }) => {
+    if (needsSignIn()) {
+      write({ id, error: { code: -32_000, message: "Sign in first" } });
+      return;
+    }
+    const sessionId = `kept-${kept().length + 1}-${process.pid}`;
+    keep([...kept(), { sessionId, cwd: String(params?.cwd), title: "a talk" }]);
+    answer(id, { sessionId });
+  },
+  "session/resume": ({ id }) => answer(id, {}),
+  "session/list": ({ id, params }) => {
+    // One on each page.
+    const at = Number(params?.cursor ?? 0);
+    const next = at + 1 < kept().length ? { nextCursor: String(at + 1) } : {};
+    answer(id, { sessions: kept().slice(at, at + 1), ...next });
+  },
+  "session/delete": ({ id, params }) => {
+    keep(kept().filter(({ sessionId }) => sessionId !== params?.sessionId));
+    answer(id, {});
+  },
+  "session/prompt": ({ id }) => answer(id, { stopReason: "end_turn" }),
+  logout: ({ id }) => answer(id, {}),
+};
+
+/** What became of its own request. */
+function answered({ result, error }: Message) {
+  if (error !== undefined || result?.action !== "accept") {
+    write({ id: signingIn, error: { code: -32_603, message: "nobody opened the page" } });
+    return;
+  }
+  const signedIn = () => {
+    if (!existsSync(SIGNED_IN) || signingIn === null) return;
+    watcher.close();
+    write({ method: "elicitation/complete", params: { elicitationId: PAGE.elicitationId } });
+    answer(signingIn, {});
+    signingIn = null;
+  };
+  const watcher = watch(".", signedIn);
+  signedIn();
+}
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const message: Message = JSON.parse(line);
+  const { method } = message;
+  if (method === undefined) answered(message);
+  else appendFileSync("calls.jsonl", `${JSON.stringify({ method, params: message.params })}\n`);
+  METHODS[method ?? ""]?.(message);
+});

@@ -1,0 +1,84 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { sentenceOf } from "../../core/error.ts";
+import { AGENT_CALL_MS_MAX } from "../../core/limits.ts";
+import { StillTime } from "../still-time.fixture.ts";
+import { codeOf, Stage } from "./bridge.fixture.ts";
+
+const AGENT = fileURLToPath(new URL("keeping-agent.fixture.ts", import.meta.url));
+
+function signingIn(stage: Stage, ...features: readonly string[]): string {
+  const auth = [{ method: "page", ifSet: [] }];
+  return stage.command(process.execPath, [AGENT, "sign-in", ...features], { auth });
+}
+
+/** How often the agent was called so. */
+function calls({ folder }: Stage, method: string): number {
+  const file = join(folder, "calls.jsonl");
+  if (!existsSync(file)) return 0;
+  return readFileSync(file, "utf8").split(`"method":"${method}"`).length - 1;
+}
+
+describe("an agent that wants a page opened before it makes a session", () => {
+  it("has it told to the client that wants the session, and goes on when it was used", async () => {
+    const stage = new Stage();
+    const time = new StillTime();
+    const profile = signingIn(stage);
+    const refused = await stage.refused(profile);
+    expect(refused).toMatchObject({
+      code: "agent_auth_required",
+      details: { url: "https://login.example/device" },
+    });
+    expect(sentenceOf(refused)).toContain(
+      "Enter the code ABCD. Open https://login.example/device and then try again",
+    );
+    // Longer than a call may take: people are slow.
+    await time.pass(AGENT_CALL_MS_MAX * 2);
+    expect((await stage.refused(profile)).details.url).toBe("https://login.example/device");
+    expect([stage.starts, calls(stage, "authenticate")]).toEqual([1, 1]);
+    writeFileSync(join(stage.folder, "signed-in"), "");
+    await expect.poll(async () => codeOf(await stage.connect(profile))).toBe("ok");
+    expect([stage.starts, calls(stage, "authenticate")]).toEqual([1, 1]);
+  });
+
+  it("is refused an address that is none", async () => {
+    const stage = new Stage();
+    const refused = await stage.refused(signingIn(stage, "bad-url"));
+    expect(refused.code).toBe("agent_auth_required");
+    expect(refused.details.url).toBeUndefined();
+    expect(sentenceOf(refused)).toContain("nobody opened the page");
+  });
+
+  it("has a form declined at once, for which there is no client, and that is logged", async () => {
+    const stage = new Stage();
+    expect((await stage.refused(signingIn(stage, "form"))).code).toBe("agent_auth_required");
+    expect(stage.faults).toContainEqual({ kind: "declined_elicitation", count: 1 });
+  });
+});
+
+describe("an agent that wants a page opened in a session", () => {
+  const page = { mode: "url", elicitationId: "e1", message: "Sign in.", url: "https://a.example/" };
+
+  it("asks in a turn, and its ask ends when the page is done with", async () => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    const wanted = JSON.stringify({ ...page, sessionId: hand.session.agentSessionId });
+    const { text } = await hand.turn(`call elicitation/create ${wanted}`);
+    expect(text).toContain('{"action":"accept"}');
+    expect(hand.ears.asks).toHaveLength(1);
+    const { ears } = hand;
+    ears.answer = (_, signal) =>
+      new Promise((resolve) => {
+        signal.addEventListener("abort", () => resolve({ outcome: { outcome: "cancelled" } }));
+      });
+    const other = await stage.connected("echo");
+    const turn = hand.begin(`call elicitation/create ${wanted}`);
+    await ears.until(() => ears.asks.length === 2);
+    await other.turn('notify elicitation/complete {"elicitationId":"e1"}');
+    await hand.verdict(turn);
+    expect(ears.text).toContain('{"action":"accept"}');
+    expect(stage.starts).toBe(1);
+  });
+});
