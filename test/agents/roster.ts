@@ -169,9 +169,15 @@ export const ROSTER: readonly AgentRow[] = [
     env: ({ key }) => ({ OPENAI_API_KEY: key }),
     home: (around) => ({ ".codex/config.toml": codexConfig(around) }),
     untold: ["calls", "turns"],
-    limits: onPath("bwrap")
-      ? {}
-      : { "ask-edit": "its sandbox needs `bwrap`, without which it changes no file that is there" },
+    limits: {
+      "usage-budget":
+        "it tells no tokens, and no commands where its sandbox cannot run: nothing shows its work",
+      ...(onPath("bwrap")
+        ? {}
+        : {
+            "ask-edit": "its sandbox needs `bwrap`, without which it changes no file that is there",
+          }),
+    },
     without: {},
   },
 ];

@@ -118,17 +118,27 @@ export class PriceTable {
     return found && { price: found.price, estimateMicro: found.estimateMicro };
   }
 
+  /** Every row, the models first. */
+  rows(): readonly FoundPrice[] {
+    const models = [...this.#models].map(([row, priced]) => this.#found("models", row, priced));
+    const agents = [...this.#agents].map(([row, priced]) => this.#found("agents", row, priced));
+    return [...models, ...agents];
+  }
+
   /** By the model's name, by what is inside that name, by a pattern, or by the agent. */
   find(agent: string, model: string | null): FoundPrice | null {
     const named = model ?? this.#aliases(agent).get(UNNAMED_MODEL) ?? null;
     const row = named === null ? null : this.#rowOf(agent, named);
     const priced = row === null ? this.#agents.get(agent) : this.#models.get(row);
     if (priced === undefined) return null;
+    return this.#found(row === null ? "agents" : "models", row ?? agent, priced);
+  }
+
+  #found(of: FoundPrice["of"], row: string, priced: PriceRow): FoundPrice {
     const price = priceOf(priced);
     const estimateMicro = Math.max(priced.reserve ?? estimateOf(price), price.perTurn);
-    const of = row === null ? "agents" : "models";
-    const isOwn = Object.hasOwn(this.#own[of] ?? {}, row ?? agent);
-    return { row: row ?? agent, of, isOwn, price, estimateMicro };
+    const isOwn = Object.hasOwn(this.#own[of] ?? {}, row);
+    return { row, of, isOwn, price, estimateMicro };
   }
 
   #rowOf(agent: string, model: string): string | null {
