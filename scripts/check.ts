@@ -1,10 +1,16 @@
 // All that CI checks, in one command. Every step runs, so that one run shows everything that is
-// wrong, and the last line of the output is the count.
+// wrong: only what failed is printed, and the last line of the output is the count.
+//
+//     npm test                     everything
+//     npm test -- src/core/replay  the same with only the tests whose path has one of these words
+//     npm run check -- --save-times  everything, alone on two cores: keeps how long it takes
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { type Tally, tally, type VitestReport } from "./tally.ts";
+import { readTimes, saveTimes } from "./test-order.ts";
+import { isProgress, progressLine } from "./test-progress.ts";
 import { endToolsOnInterrupt, runTool, type ToolResult } from "./tool.ts";
 
 const STEPS = [
@@ -18,23 +24,40 @@ const STEPS = [
  * or a fault; `vitest.config.ts` says how most of that is kept away. It says nothing of any test,
  * so they run in parts, and a part whose process was killed before it could report runs again.
  */
-const PARTS = 8;
+const PARTS = 4;
 const TRIES_MAX = 3;
+const SAVE_TIMES = "--save-times";
+
+/** The seconds of each test file that has run. */
+const fileSeconds = new Map<string, number>();
 
 endToolsOnInterrupt();
 process.exitCode = await check(process.argv.slice(2));
 
-async function check(testFilters: readonly string[]): Promise<number> {
+async function check(args: readonly string[]): Promise<number> {
+  const filters = args.filter((arg) => arg !== SAVE_TIMES);
+  const startedMs = performance.now();
+  console.log(expectation(filters));
   let failedSteps = 0;
   for (const [name, script, args] of STEPS) {
     const { exitCode } = await runStep(name, script, args);
     if (exitCode !== 0) failedSteps += 1;
   }
-  const tests = await runTests(testFilters);
+  const tests = await runTests(filters);
   const failed = failedSteps + tests.failed;
+  const seconds = (performance.now() - startedMs) / 1000;
+  if (args.includes(SAVE_TIMES) && failed === 0 && filters.length === 0) {
+    saveTimes(seconds, fileSeconds);
+  }
   if (tests.skipped > 0) console.log(`${tests.skipped} skipped: this machine cannot run them`);
   console.log(`${tests.passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
+}
+
+function expectation(filters: readonly string[]): string {
+  if (filters.length > 0) return `all checks, and the tests of ${filters.join(", ")}`;
+  const minutes = Math.ceil(readTimes().totalSeconds / 60);
+  return `all checks: about ${minutes} min on two cores; for some tests: npm test -- PATH`;
 }
 
 async function runTests(filters: readonly string[]): Promise<Tally> {
@@ -45,11 +68,12 @@ async function runTests(filters: readonly string[]): Promise<Tally> {
   const sum = { passed: 0, failed: 0, skipped: 0 };
   for (let part = 1; part <= parts; part += 1) {
     const report = join(folder, `report-${part}.json`);
-    const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+    const reporters = ["minimal", "./scripts/test-progress.ts", "json"];
     const shard = parts === 1 ? [] : [`--shard=${part}/${parts}`];
     const { passed, failed, skipped } = await runPart(`tests ${part}/${parts}`, report, [
       "run",
-      ...reporters,
+      ...reporters.map((name) => `--reporter=${name}`),
+      `--outputFile.json=${report}`,
       ...shard,
       ...filters,
     ]);
@@ -62,21 +86,35 @@ async function runTests(filters: readonly string[]): Promise<Tally> {
 
 async function runPart(name: string, report: string, args: readonly string[]): Promise<Tally> {
   for (let tries = 1; ; tries += 1) {
-    const { exitCode, signal } = await runStep(name, "vitest/vitest.mjs", args);
+    const { exitCode, signal } = await runStep(name, "vitest/vitest.mjs", args, true);
     const read = readReport(report);
+    for (const { name, startTime, endTime } of read?.testResults ?? []) {
+      fileSeconds.set(relative(process.cwd(), name), (endTime - startTime) / 1000);
+    }
     const isKilled = signal !== null && read === undefined;
     if (!isKilled || tries === TRIES_MAX) return tally(read, exitCode);
   }
 }
 
 /** One line for each step, and the tool's own output only where it failed. */
-async function runStep(name: string, script: string, args: readonly string[]): Promise<ToolResult> {
-  process.stdout.write(name.padEnd(14));
+async function runStep(
+  name: string,
+  script: string,
+  args: readonly string[],
+  hasProgress = false,
+): Promise<ToolResult> {
   const startedMs = performance.now();
-  const result = await runTool(script, args);
+  const passedSeconds = () => (performance.now() - startedMs) / 1000;
+  const isShown = process.stdout.isTTY;
+  process.stdout.write(name.padEnd(14));
+  const hear = (message: unknown) => {
+    if (!isShown || !isProgress(message)) return;
+    process.stdout.write(`\r\u001b[K${progressLine(name, message, passedSeconds())}`);
+  };
+  const result = await runTool(script, args, hasProgress ? hear : undefined);
   const { exitCode, output } = result;
-  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-  console.log(`${exitCode === 0 ? "ok    " : "FAILED"}  ${seconds} s`);
+  if (isShown) process.stdout.write(`\r\u001b[K${name.padEnd(14)}`);
+  console.log(`${exitCode === 0 ? "ok    " : "FAILED"}  ${passedSeconds().toFixed(1)} s`);
   // The report is ours and gone by the time anyone could open it.
   const shown = output.replace(/^JSON report written to .*$/m, "").trim();
   if (exitCode !== 0) console.log(`\n${shown}\n`);

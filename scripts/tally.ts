@@ -5,6 +5,10 @@ export type VitestReport = {
   /** Skipped by themselves, for want of something on this machine. */
   readonly numPendingTests: number;
   readonly testResults: readonly {
+    /** The file's path, and when its tests began and ended. */
+    readonly name: string;
+    readonly startTime: number;
+    readonly endTime: number;
     readonly status: string;
     readonly assertionResults: readonly { readonly status: string }[];
   }[];

@@ -2,11 +2,10 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
 import { itWhere, TRACER, whyNoTrace } from "../src/platform/machine.fixture.ts";
+import { ENTRY } from "./server/program.fixture.ts";
 
-const ENTRY = fileURLToPath(new URL("server/entry.fixture.ts", import.meta.url));
 const TEST_MS_MAX = 60_000;
 
 /** What the system was asked to write, flush and rename while a backup was made, in order. */

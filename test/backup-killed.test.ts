@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parseTenantId, type TenantId } from "../src/core/id.ts";
 import { Chance } from "../src/store/kit/crash/workload.ts";
@@ -14,6 +13,7 @@ import { HOST } from "../src/store/sample.fixture.ts";
 import { readContents } from "../src/store/sqlite/backup/contents.ts";
 import { sqliteStore } from "../src/store/sqlite/store.ts";
 import type { SessionStore } from "../src/store/store.ts";
+import { ENTRY } from "./server/program.fixture.ts";
 
 // Backups and restores in processes of their own, killed at random moments.
 
@@ -21,7 +21,6 @@ import type { SessionStore } from "../src/store/store.ts";
 const KILLS = Number(process.env.FERMATA_KILLS ?? 4);
 const SEED = Number(process.env.FERMATA_SEED ?? 1);
 
-const ENTRY = fileURLToPath(new URL("server/entry.fixture.ts", import.meta.url));
 const TENANTS = ["acme", "globex", "local"];
 const BLOB_BYTES = 6 * 1_024 * 1_024;
 

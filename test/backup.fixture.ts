@@ -1,10 +1,8 @@
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { isObject, type JsonObject } from "../src/core/json.ts";
+import { ENTRY } from "./server/program.fixture.ts";
 import type { ServeProcess } from "./server/serve.fixture.ts";
-
-const ENTRY = fileURLToPath(new URL("server/entry.fixture.ts", import.meta.url));
 
 /** The command, in a process of its own, over the data of a server. */
 export function fermata({ data }: ServeProcess, ...args: readonly string[]) {

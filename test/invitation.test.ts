@@ -4,11 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ENTRY } from "./server/program.fixture.ts";
 import { ServeProcess } from "./server/serve.fixture.ts";
-
-const ENTRY = fileURLToPath(new URL("server/entry.fixture.ts", import.meta.url));
 
 /** The command, in a home of its own. */
 function commands() {

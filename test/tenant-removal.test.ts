@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../src/core/json.ts";
+import { ENTRY } from "./server/program.fixture.ts";
 import { ServeProcess } from "./server/serve.fixture.ts";
 
-const ENTRY = fileURLToPath(new URL("server/entry.fixture.ts", import.meta.url));
 const ECHO = fileURLToPath(new URL("../src/agent/builtin/echo/main.ts", import.meta.url));
 
 /** In the environment of every process of these agents, and of no other. */

@@ -168,6 +168,8 @@ export interface AgentOffer {
   readonly capabilities: JsonObject;
   readonly modes: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
+  /** Models as ACP listed them before there were options; null for an agent without that list. */
+  readonly models?: JsonObject | null;
   /** The model that the agent reports, as an option or in the older way; null if none. */
   readonly model?: string | null;
   /** Whether the agent takes a system prompt apart from the conversation. */

@@ -48,6 +48,11 @@ export function toolCallNews(update: AgentUpdate): ToolCallNews | null {
   };
 }
 
+/** The plan that a `plan_update` or `plan_removed` is about. */
+export function planIdOf(update: AgentUpdate): string | null {
+  return stringAt(objectAt(update, "plan") ?? update, "planId");
+}
+
 /** The sub-agent's call under which this update was made, if an agent marks it so. */
 export function parentToolCallId(update: AgentUpdate): string | null {
   const meta = objectAt(update, "_meta");

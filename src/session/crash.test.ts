@@ -8,10 +8,11 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type PromptId, parsePromptId, parseSessionId, type SessionId } from "../core/id.ts";
 import { selected } from "../core/policy/ask.ts";
+import { bundled } from "../platform/bundle.fixture.ts";
 import { reconcileStaleSessions } from "./life/recovery.ts";
 import { type Hand, Stage, TENANT, value } from "./stage.fixture.ts";
 
-const SERVER = fileURLToPath(new URL("server.fixture.ts", import.meta.url));
+const SERVER = fileURLToPath(await bundled(new URL("server.fixture.ts", import.meta.url)));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/node", import.meta.url));
 
 /**

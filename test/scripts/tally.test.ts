@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { tally, type VitestReport } from "../../scripts/tally.ts";
 
-const passedFile = { status: "passed", assertionResults: [{ status: "passed" }] };
-const failedFile = { status: "failed", assertionResults: [{ status: "failed" }] };
-const brokenFile = { status: "failed", assertionResults: [] };
+const file = { name: "/a.test.ts", startTime: 0, endTime: 1 };
+const passedFile = { ...file, status: "passed", assertionResults: [{ status: "passed" }] };
+const failedFile = { ...file, status: "failed", assertionResults: [{ status: "failed" }] };
+const brokenFile = { ...file, status: "failed", assertionResults: [] };
 
 function report(passed: number, failed: number, ...files: VitestReport["testResults"]) {
   const counts = { numPassedTests: passed, numFailedTests: failed, numPendingTests: 0 };

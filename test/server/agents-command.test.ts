@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import { isObject, type JsonObject } from "../../src/core/json.ts";
+import { ENTRY } from "./program.fixture.ts";
 import { sharedServer } from "./serve.fixture.ts";
 
 const SECRET = "sk-told-to-the-agent-0123456789";
@@ -44,9 +45,8 @@ const server = sharedServer({
 
 /** The command, and all that it says; it may be told to stop. */
 function fermata(...args: readonly string[]) {
-  const entry = join(import.meta.dirname, "entry.fixture.ts");
   const env = { PATH: process.env.PATH, FERMATA_URL: server().url };
-  const child = spawn(process.execPath, [entry, "agents", ...args], { env });
+  const child = spawn(process.execPath, [ENTRY, "agents", ...args], { env });
   const said = { out: "", err: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     said.out += text;

@@ -2,11 +2,9 @@
 // process of its own: none of them waits for the others.
 
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ENTRY } from "./program.fixture.ts";
 import { ServeProcess } from "./serve.fixture.ts";
-
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 
 const COMMANDS = 6;
 const CALLERS = 4;

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { ENTRY } from "./program.fixture.ts";
 
 /** Commands of a document, and what it says that they print. */
 export interface Example {
@@ -30,7 +30,6 @@ export function examplesIn(page: string): readonly Example[] {
   });
 }
 
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 const MARK = "----- the next example -----";
 
 /** More than it ever takes, on a machine with much else to do. */

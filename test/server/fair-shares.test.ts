@@ -4,9 +4,9 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ENTRY } from "./program.fixture.ts";
 import { ServeProcess } from "./serve.fixture.ts";
 
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 const ECHO = fileURLToPath(new URL("../../src/agent/builtin/echo/main.ts", import.meta.url));
 const run = promisify(execFile);
 

@@ -1,11 +1,9 @@
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import { HEALTH_LOOK_AGE_MS_MAX } from "../../src/core/limits.ts";
 import { runNode } from "../house/run.ts";
+import { ENTRY } from "./program.fixture.ts";
 import { ServeProcess } from "./serve.fixture.ts";
-
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 
 /** A server for one test, and what is asked of it about its health. */
 export async function served(options: Parameters<typeof ServeProcess.start>[0] = {}) {

@@ -7,9 +7,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
+import { ENTRY } from "./program.fixture.ts";
 import { ServeProcess } from "./serve.fixture.ts";
 
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 const AGENT = fileURLToPath(new URL("key-agent.fixture.ts", import.meta.url));
 
 /** How an agent of `key-agent.fixture.ts` describes itself. */

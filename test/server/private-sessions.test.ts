@@ -1,12 +1,11 @@
 // Colleagues at a real server: what one of them does is the others' only if it is shared.
 
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ENTRY } from "./program.fixture.ts";
 import { ServeProcess } from "./serve.fixture.ts";
 
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 const run = promisify(execFile);
 
 type Ask = Awaited<ReturnType<typeof opened>>["ada"];

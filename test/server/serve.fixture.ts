@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll } from "vitest";
+import { ENTRY } from "./program.fixture.ts";
 
 export interface ServeOptions {
   /** Besides the port and the folders. */
@@ -21,7 +22,6 @@ export interface ServeOptions {
   readonly launcher?: readonly string[];
 }
 
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/node", import.meta.url));
 
 /** More than it ever takes to start or to end, on a machine with much else to do. */

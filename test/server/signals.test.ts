@@ -5,11 +5,9 @@ import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ENTRY } from "./program.fixture.ts";
 import { ServeProcess } from "./serve.fixture.ts";
-
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 
 function scratch(): string {
   const folder = mkdtempSync(join(tmpdir(), "fermata-signals-"));

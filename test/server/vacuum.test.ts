@@ -1,12 +1,11 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { runNode } from "../house/run.ts";
+import { ENTRY } from "./program.fixture.ts";
 import { ServeProcess } from "./serve.fixture.ts";
 
-const ENTRY = fileURLToPath(new URL("entry.fixture.ts", import.meta.url));
 const MIB = 1_048_576;
 
 async function served() {

@@ -61,6 +61,7 @@ describe("a session's options", () => {
   it("are none where they are no list", () => {
     expect(readSettings({ configOptions: "many", modes: 3 })).toEqual({
       modes: null,
+      models: null,
       configOptions: [],
     });
   });

@@ -54,9 +54,11 @@ function methodIds(methods: unknown): readonly string[] {
   });
 }
 
-/** A session's modes and options, as the agent last reported them. */
+/** A session's modes, options and models, as the agent last reported them. */
 export interface OfferedSettings {
   readonly modes: JsonObject | null;
+  /** Models as ACP had them before there were options: `currentModelId`, `availableModels`. */
+  readonly models: JsonObject | null;
   readonly configOptions: readonly JsonObject[];
 }
 
@@ -64,6 +66,7 @@ export function readSettings(answer: JsonObject): OfferedSettings {
   const { configOptions } = answer;
   return {
     modes: objectAt(answer, "modes"),
+    models: objectAt(answer, "models"),
     configOptions: Array.isArray(configOptions) ? configOptions.filter(isObject) : [],
   };
 }
@@ -82,6 +85,8 @@ export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObje
   return {
     fs: { readTextFile: has("fs.read"), writeTextFile: has("fs.write") },
     terminal: has("terminal"),
+    session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+    plan: {},
     ...(has("elicitation") && { elicitation: { form: {}, url: {} } }),
   };
 }

@@ -7,11 +7,15 @@ describe("what an agent is offered", () => {
     expect(clientCapabilities([])).toEqual({
       fs: { readTextFile: true, writeTextFile: true },
       terminal: true,
+      session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+      plan: {},
       elicitation: { form: {}, url: {} },
     });
     expect(clientCapabilities(["fs.read", "terminal", "elicitation"])).toEqual({
       fs: { readTextFile: false, writeTextFile: true },
       terminal: false,
+      session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
+      plan: {},
     });
   });
 

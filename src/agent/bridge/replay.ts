@@ -173,4 +173,6 @@ const CONVERSATION_KINDS: ReadonlySet<string> = new Set([
   "plan",
   "plan_update",
   "plan_removed",
+  "compaction_update",
+  "compaction_summary_chunk",
 ]);

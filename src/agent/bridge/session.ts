@@ -27,6 +27,7 @@ import { fitServers } from "./capability.ts";
 import type { AgentHost } from "./host.ts";
 import { Inbox } from "./inbox.ts";
 import { pageAsk, pageNotice, type WebPage } from "./pages.ts";
+import { PlainUpdates } from "./plain-updates.ts";
 import { AgentReplay } from "./replay.ts";
 import { type Callee, request } from "./request.ts";
 import { Settings } from "./settings.ts";
@@ -62,9 +63,11 @@ export class BridgeSession implements AgentSession {
   readonly #requests: AgentRequests;
   /** Shows the output of commands to the clients of the session. */
   readonly #output = new ShownOutput(
-    (update) => void this.#inbox.add(sizeOf(update), () => this.listener.update(update)),
+    (update) => this.#sendOwn(update),
     (toolCallId) => this.toolCalls.get(toolCallId).content,
   );
+  /** Repeats what not every client shows. */
+  readonly #plain = new PlainUpdates((update) => this.#sendOwn(update));
   /** The agent is restoring it, and the listener does not know of it yet. */
   #isRestoring = false;
   #replay: AgentReplay | null = null;
@@ -85,7 +88,7 @@ export class BridgeSession implements AgentSession {
       sessionId: () => this.agentSessionId,
       model: () => this.#settings.model,
       deliver: (call) => this.#deliver(call),
-      turnEnds: () => this.#output.turnEnds(),
+      turnEnds: () => this.#turnEnds(),
     });
     const { workspace, cwd } = request;
     this.own = host.terminals.own;
@@ -176,6 +179,7 @@ export class BridgeSession implements AgentSession {
     const isAboutUsage = this.#learn(update, chars);
     const wait = this.#inbox.add(chars, () => this.listener.update(shown));
     this.#output.after(update);
+    this.#plain.after(update);
     if (isAboutUsage) this.#turns.deliverUsage();
     return wait;
   }
@@ -213,7 +217,8 @@ export class BridgeSession implements AgentSession {
       return this.#host.pages.show(page, signal, (either) => this.listener.ask(ask, either));
     }
     const notice = pageNotice(page);
-    void this.#inbox.add(sizeOf(notice), () => this.listener.update(notice));
+    this.#sendOwn(notice);
+    this.#plain.after(notice);
     return ok({ action: "accept" });
   }
 
@@ -293,7 +298,7 @@ export class BridgeSession implements AgentSession {
    */
   async #close(): Promise<void> {
     if (this.#isOver) return;
-    this.#output.turnEnds();
+    this.#turnEnds();
     this.#callNow(() => this.listener.status({ status: "terminating" }));
     const fault = await this.#leave();
     const unfinished = await this.finish().then(() => null, String);
@@ -319,7 +324,7 @@ export class BridgeSession implements AgentSession {
 
   /** Its process has ended. Delivers what the agent sent before, and then `exit`. */
   async lost(gone: AgentGone): Promise<void> {
-    this.#output.turnEnds();
+    this.#turnEnds();
     this.#inbox.hurry();
     const isKnown = this.#isConnected && !this.#isLeaving;
     await this.finish();
@@ -339,6 +344,17 @@ export class BridgeSession implements AgentSession {
     this.#output.end();
     this.#host.release(this);
     await this.terminals.endAll();
+  }
+
+  /** Delivers an update that the server made, after all that the agent sent before. */
+  #sendOwn(update: AgentUpdate) {
+    void this.#inbox.add(sizeOf(update), () => this.listener.update(update));
+  }
+
+  /** Sends what has to come before the verdict. */
+  #turnEnds() {
+    this.#output.turnEnds();
+    this.#plain.turnEnds();
   }
 
   #deliver(call: () => void) {

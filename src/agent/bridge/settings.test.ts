@@ -19,6 +19,10 @@ describe("a session's settings", () => {
       stage.echo(["--no-config", "--with-legacy-model"], {}, "old"),
     );
     expect(await old.setModel({ modelId: second.value })).toBe("ok");
+    expect(old.session.offer).toMatchObject({
+      model: second.value,
+      models: { currentModelId: second.value, availableModels: expect.any(Array) },
+    });
   });
 
   it("that an agent does not have are said plainly", async () => {

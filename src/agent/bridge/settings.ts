@@ -1,5 +1,5 @@
 import type { AgentUpdate } from "../../core/agent-update.ts";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { MODEL_SETTINGS, type ModelPart, type ModelSetting } from "../../core/session/state.ts";
@@ -22,8 +22,6 @@ type ModelValues = ReadonlyMap<ModelSetting, string | boolean>;
 export class Settings {
   readonly #control: Control;
   #now = NONE;
-  /** The model of an agent that has no option for the model. */
-  #legacyModel: string | null = null;
 
   constructor(control: Control) {
     this.#control = control;
@@ -41,18 +39,16 @@ export class Settings {
 
   reset() {
     this.#now = NONE;
-    this.#legacyModel = null;
   }
 
   /** Takes what an answer says of them. What it does not name stays as it was. */
   readonly adopt = (answer: JsonObject) => {
-    const { modes, configOptions } = readSettings(answer);
+    const { modes, models, configOptions } = readSettings(answer);
     this.#now = {
       modes: modes ?? this.#now.modes,
+      models: models ?? this.#now.models,
       configOptions: configOptions.length > 0 ? configOptions : this.#now.configOptions,
     };
-    this.#legacyModel =
-      stringAt(objectAt(answer, "models") ?? {}, "currentModelId") ?? this.#legacyModel;
   };
 
   learn(update: AgentUpdate) {
@@ -90,13 +86,20 @@ export class Settings {
       const choice = choiceOf(option, part);
       return choice.ok ? this.setOption(option.configId, choice.value) : choice;
     }
-    if (setting === "modelId") return this.#setLegacyModel(String(value));
+    if (setting === "modelId") return this.#setListedModel(String(value));
     return fail("agent_unsupported", { method: `an option for ${setting}` });
   }
 
-  async #setLegacyModel(modelId: string): Promise<Result<void>> {
+  /** Some agents take any name here, so one that is not in their list is not asked for. */
+  async #setListedModel(modelId: string): Promise<Result<void>> {
+    const listed = modelIdsIn(this.#now.models);
+    if (listed.length > 0 && !listed.includes(modelId)) return unknownChoice("modelId", listed);
+    return this.#callSetModel(modelId);
+  }
+
+  async #callSetModel(modelId: string): Promise<Result<void>> {
     const chosen = () => {
-      this.#legacyModel = modelId;
+      this.#now = { ...this.#now, models: { ...this.#now.models, currentModelId: modelId } };
     };
     return done(await this.#control(AGENT_METHODS.setModel, { modelId }, chosen));
   }
@@ -125,7 +128,7 @@ export class Settings {
   async #restoreOne(setting: ModelSetting, value: string | boolean | null): Promise<Result<void>> {
     const option = this.#option(setting);
     if (option !== null && value !== null) return this.setOption(option.configId, value);
-    if (setting === "modelId" && typeof value === "string") return this.#setLegacyModel(value);
+    if (setting === "modelId" && typeof value === "string") return this.#callSetModel(value);
     return fail("agent_unsupported", { method: `a way back for ${setting}` });
   }
 
@@ -133,12 +136,17 @@ export class Settings {
     return modelOption(this.#now.configOptions, setting);
   }
 
+  /** The model of an agent that has no option for it. */
+  get #listedModel(): string | null {
+    return stringAt(this.#now.models ?? {}, "currentModelId");
+  }
+
   #modelValues(): ModelValues {
     const held = new Map<ModelSetting, string | boolean>();
     for (const setting of MODEL_SETTINGS) {
       const option = this.#option(setting);
-      const legacy = setting === "modelId" && option === null ? this.#legacyModel : null;
-      const current = option?.current ?? legacy;
+      const listed = setting === "modelId" && option === null ? this.#listedModel : null;
+      const current = option?.current ?? listed;
       if (current !== null) held.set(setting, current);
     }
     return held;
@@ -159,7 +167,11 @@ export class Settings {
   }
 }
 
-const NONE: OfferedSettings = { modes: null, configOptions: [] };
+const NONE: OfferedSettings = { modes: null, models: null, configOptions: [] };
+
+function modelIdsIn(models: JsonObject | null): readonly string[] {
+  return objectsIn(models?.availableModels).flatMap((model) => stringAt(model, "modelId") ?? []);
+}
 
 function done(result: Result<unknown>): Result<void> {
   return result.ok ? DONE : result;
@@ -244,11 +256,13 @@ export function choiceOf(
   const isWanted = (choice: string) =>
     typeof value === "number" ? isNumber(choice, value) : choice === value;
   const choice = choices.length === 0 ? wanted : choices.find(isWanted);
-  if (choice === undefined) {
-    const all = cutText(choices.join(", "), ERROR_MESSAGE_CHARS_MAX);
-    return fail("agent_choice_unknown", { setting, choices: all });
-  }
+  if (choice === undefined) return unknownChoice(setting, choices);
   return ok(isSwitch ? (SWITCH.get(choice) ?? choice) : choice);
+}
+
+function unknownChoice(setting: ModelSetting, choices: readonly string[]): Result<never> {
+  const all = cutText(choices.join(", "), ERROR_MESSAGE_CHARS_MAX);
+  return fail("agent_choice_unknown", { setting, choices: all });
 }
 
 /** Agents offer numbers as text, and may write one half as `0.50`. */

@@ -59,13 +59,16 @@ async function offerOf(profile: AgentProfile): Promise<Result<AgentOffer>> {
 }
 
 /** The current one first, and then those that can be chosen. */
-export function modelsIn({ model, configOptions }: AgentOffer): readonly string[] {
+function modelsIn({ model, models, configOptions }: AgentOffer): readonly string[] {
   const option = configOptions.find(({ category }) => category === "model");
   const choices = objectsIn(option?.options).flatMap((one) => {
     return Array.isArray(one.options) ? objectsIn(one.options) : [one];
   });
-  const listed = choices.flatMap((one) => stringAt(one, "value") ?? []);
-  return [...new Set([...(model ? [model] : []), ...listed])];
+  const options = choices.flatMap((one) => stringAt(one, "value") ?? []);
+  const listed = objectsIn(models?.availableModels).flatMap(
+    (one) => stringAt(one, "modelId") ?? [],
+  );
+  return [...new Set([...(model ? [model] : []), ...options, ...listed])];
 }
 
 function objectsIn(list: unknown): readonly JsonObject[] {

@@ -257,6 +257,13 @@ export const TERMINAL_CALL_CONTENT_CHARS_MAX = 64 * 1_024;
 /** Terminals of a turn whose output the agent tells itself, and of which we show the whole. */
 export const TERMINALS_TOLD_BY_AGENT_MAX = 32;
 
+/** Plans of a turn that are repeated as text at its end, and how much of each. */
+export const PLANS_REPEATED_MAX = 8;
+export const PLAN_REPEATED_CHARS_MAX = 64 * 1_024;
+
+/** Compactions that are open at once, and shown as tool calls too. */
+export const COMPACTIONS_REPEATED_MAX = 8;
+
 /** Names of sessions that a process has given, kept to know whose they were. */
 export const AGENT_NAMES_KEPT_MAX = 10_000;
 

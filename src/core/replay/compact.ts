@@ -1,5 +1,5 @@
-import { type AgentUpdate, chunkText, parentToolCallId } from "../agent-update.ts";
-import { isObject, objectAt, stringAt } from "../json.ts";
+import { type AgentUpdate, chunkText, parentToolCallId, planIdOf } from "../agent-update.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../json.ts";
 import type { Numbered, SessionEvent } from "../session/event.ts";
 import { foldOf } from "../session/event-table.ts";
 import { terminalOutputs, withOutput, withoutDeltas } from "../terminal-output.ts";
@@ -42,9 +42,14 @@ export function compactSegment(events: readonly LogEvent[]): readonly LogEvent[]
 function foldUpdate(slots: Slots, event: UpdateEvent) {
   const { update } = event.data;
   const fold = updateFold(update.sessionUpdate);
+  if (fold === "drop") return;
   const key = `${update.sessionUpdate} ${parentToolCallId(update) ?? ""}`;
   if (fold === "latest") return slots.replace(key, event);
   if (fold === "patch") return slots.gather("patch", key, event);
+  const planId = fold === "plan" ? planIdOf(update) : null;
+  if (planId !== null) return slots.replace(`plan ${planId}`, event);
+  const compactionId = fold === "compaction" ? stringAt(update, "compactionId") : null;
+  if (compactionId !== null) return slots.gather("compaction", compactionId, event);
   if (fold === "join" && joinableText(update) !== null) return slots.gatherText(event);
   const toolCallId = fold === "collapse" ? stringAt(update, "toolCallId") : null;
   if (toolCallId) return slots.gather("tool", toolCallId, event);
@@ -56,7 +61,7 @@ type FoldSlot =
   | { readonly kind: "event"; event: LogEvent }
   | { readonly kind: keyof typeof FOLDED; readonly events: [UpdateEvent, ...UpdateEvent[]] };
 
-const FOLDED = { text: join, tool: collapse, patch } as const;
+const FOLDED = { text: join, tool: collapse, patch, compaction: foldCompaction } as const;
 
 /**
  * The places of a segment, in order. Text joins the last place, and not the last event: an event
@@ -77,7 +82,7 @@ class Slots {
     else this.#byKey.set(`latest ${key}`, this.#open({ kind: "event", event }, event));
   }
 
-  gather(kind: "tool" | "patch", key: string, event: UpdateEvent) {
+  gather(kind: "tool" | "patch" | "compaction", key: string, event: UpdateEvent) {
     const slot = this.#byKey.get(`${kind} ${key}`);
     if (slot?.kind === kind) slot.events.push(event);
     else this.#byKey.set(`${kind} ${key}`, this.#open({ kind, events: [event] }, event));
@@ -127,8 +132,19 @@ class Slots {
  * - `collapse`: a tool call is one event, in the place of its first, in the state of its last.
  * - `patch`: one per turn, in which each field has its latest value. ACP lets an agent leave out
  *   of `session_info_update` what has not changed, so the latest alone may have lost the title.
+ * - `plan`: the latest of each plan; a plan that was removed is its removal.
+ * - `compaction`: one for each, with its whole summary.
+ * - `drop`: of the moment only. What people should find later is repeated as text.
  */
-export type UpdateFold = "keep" | "latest" | "join" | "collapse" | "patch";
+export type UpdateFold =
+  | "keep"
+  | "latest"
+  | "join"
+  | "collapse"
+  | "patch"
+  | "plan"
+  | "compaction"
+  | "drop";
 
 const UPDATE_FOLD: ReadonlyMap<string, UpdateFold> = new Map([
   ["agent_message_chunk", "join"],
@@ -142,6 +158,11 @@ const UPDATE_FOLD: ReadonlyMap<string, UpdateFold> = new Map([
   ["session_info_update", "patch"],
   ["usage_update", "latest"],
   ["plan", "latest"],
+  ["plan_update", "plan"],
+  ["plan_removed", "plan"],
+  ["compaction_update", "compaction"],
+  ["compaction_summary_chunk", "compaction"],
+  ["notice", "drop"],
 ]);
 
 export function updateFold(sessionUpdate: string): UpdateFold {
@@ -231,6 +252,65 @@ function withTerminals(call: AgentUpdate, events: UpdateEvents): AgentUpdate {
 /** What a row of partial updates amounts to, of a kind where null clears a field. */
 export function patch(events: UpdateEvents): UpdateEvent {
   return merge(events, "clears");
+}
+
+/** One compaction of the agent's context, in the state it came to. */
+function foldCompaction(events: UpdateEvents): UpdateEvent {
+  const latest = events.at(-1) ?? events[0];
+  return withUpdate(
+    { ...events[0], ...latest },
+    compactionOf(events.map(({ data }) => data.update)),
+  );
+}
+
+/**
+ * What the updates of one context compaction amount to: its latest status, and its summary from
+ * all pieces. ACP has it that a field which is left out stays, that null clears it, and that a
+ * piece of the summary is appended.
+ */
+function compactionOf(updates: readonly AgentUpdate[]): AgentUpdate {
+  const fields = new Map<string, unknown>([["status", "in_progress"]]);
+  let summary: Summary | null = null;
+  for (const { content, summary: whole, sessionUpdate, ...said } of updates) {
+    for (const [key, value] of Object.entries(said)) fields.set(key, value);
+    if (sessionUpdate === "compaction_summary_chunk") {
+      summary ??= new Summary();
+      summary.add(content);
+    } else if (whole !== undefined) {
+      summary = new Summary();
+      for (const block of Array.isArray(whole) ? whole : []) summary.add(block);
+    }
+  }
+  return {
+    ...Object.fromEntries(fields),
+    sessionUpdate: "compaction_update",
+    ...(summary !== null && { summary: summary.blocks }),
+  };
+}
+
+/** Content blocks in order; texts that follow each other are one block. */
+class Summary {
+  readonly #blocks: (JsonObject | string[])[] = [];
+
+  add(block: unknown) {
+    if (!isObject(block)) return;
+    const text = isPlainText(block) ? stringAt(block, "text") : null;
+    const last = this.#blocks.at(-1);
+    if (text === null) this.#blocks.push(block);
+    else if (Array.isArray(last)) last.push(text);
+    else this.#blocks.push([text]);
+  }
+
+  get blocks(): readonly JsonObject[] {
+    return this.#blocks.map((block) => {
+      return Array.isArray(block) ? { type: "text", text: block.join("") } : block;
+    });
+  }
+}
+
+/** A text with nothing else that a joined block would lose. */
+function isPlainText(block: JsonObject): boolean {
+  return block.type === "text" && Object.keys(block).length === 2;
 }
 
 /**

@@ -13,6 +13,11 @@ describe("the fold table of session updates", () => {
     ["config_option_update", "latest"],
     ["usage_update", "latest"],
     ["plan", "latest"],
+    ["plan_update", "plan"],
+    ["plan_removed", "plan"],
+    ["compaction_update", "compaction"],
+    ["compaction_summary_chunk", "compaction"],
+    ["notice", "drop"],
     ["session_info_update", "patch"],
     ["user_message_chunk", "keep"],
   ])("folds %s by %s", (kind, fold) => {

@@ -20,6 +20,7 @@ describe("GET /session/:id/context", () => {
         modes: expect.objectContaining({ currentModeId: expect.any(String) }),
         configOptions: expect.arrayContaining([
           expect.objectContaining({ category: "model", currentValue: "echo-small" }),
+          expect.objectContaining({ id: "loud", type: "boolean", currentValue: false }),
         ]),
       },
     });

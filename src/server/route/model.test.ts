@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { echo } from "../../session/stage.fixture.ts";
 import { heard, openWork, Work, withoutError } from "./work.fixture.ts";
 
 describe("POST /session/:id/model", () => {
@@ -30,6 +31,23 @@ describe("POST /session/:id/model", () => {
       error: expect.any(String),
     });
     expect(work.live.session.chosen.modelConfig.modelId).toBeNull();
+  });
+
+  it("P7: knows the models of an agent that lists them, and no others", async () => {
+    const profiles = new Map([echo("--no-config", "--with-legacy-model")]);
+    const work = await Work.made(await openWork({ stage: { profiles } }));
+    const shown = async () => (await work.call("GET", "/context")).body.state;
+    const availableModels = expect.arrayContaining([{ modelId: "echo-cave", name: "Echo Cave" }]);
+    expect(await shown()).toMatchObject({
+      models: { currentModelId: "echo-small", availableModels },
+    });
+    const refused = await work.call("POST", "/model", { body: { modelId: "nonsense-model" } });
+    expect(refused.status).toBe(500);
+    expect(refused.body).toMatchObject({ code: "model_switch_failed" });
+    expect(refused.text).toContain("echo-small, echo-large, echo-cave");
+    const switched = await work.call("POST", "/model", { body: { modelId: "echo-cave" } });
+    expect(switched.status).toBe(200);
+    expect(await shown()).toMatchObject({ models: { currentModelId: "echo-cave" } });
   });
 
   it("P7: changes how the model is set, and tells everybody", async () => {

@@ -17,6 +17,7 @@ import { type HeardFrame, StreamClient } from "../http/stream-client.fixture.ts"
 import { voteRoutes } from "./asks.ts";
 import { midTurnRoutes } from "./mid-turn.ts";
 import { cancelRoute, pendingPromptsRoutes, promptRoute, turnRoutes } from "./prompts.ts";
+import { contextRoute } from "./session.ts";
 import { approvalModeRoute, modelRoute } from "./session-settings.ts";
 import { tenantEventsRoute } from "./tenant.ts";
 import { eventsRoute } from "./transcripts.ts";
@@ -27,6 +28,7 @@ export function workRoutes(daemon: Daemon): readonly Route[] {
     promptRoute(daemon),
     cancelRoute(daemon),
     modelRoute(daemon),
+    contextRoute(daemon),
     approvalModeRoute(daemon),
     ...voteRoutes(daemon),
     ...pendingPromptsRoutes(daemon),

@@ -178,15 +178,10 @@ export function surroundingsOf(
   const named = [agentName, agentVersion].filter((part) => part !== null).join(" ");
   return {
     agent: named === "" ? null : named,
-    model: modelOf(offer.configOptions) ?? offer.model ?? null,
+    model: offer.model ?? null,
     ...files,
     mcpServers: servers.map(serverMark),
   };
-}
-
-function modelOf(configOptions: readonly JsonObject[]): string | null {
-  const option = configOptions.find(({ category }) => category === "model");
-  return option === undefined ? null : stringAt(option, "currentValue");
 }
 
 /** Its name, and a mark that changes with how it is reached; values may be secret, names not. */

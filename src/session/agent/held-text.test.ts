@@ -139,6 +139,18 @@ describe("text that may begin a secret", () => {
     fc.assert(property, { numRuns: 1_000 });
   });
 
+  it("P11: has none either in the pieces of a summary", () => {
+    const desk = new Desk(SECRET);
+    const piece = { sessionUpdate: "compaction_summary_chunk", compactionId: "c" };
+    for (const text of [`is ${SECRET.slice(0, 5)}`, `${SECRET.slice(5)}.`]) {
+      void desk.held.pass({ ...piece, content: { type: "text", text } });
+    }
+    desk.held.release();
+    const texts = desk.updates.map((update) => desk.guard.redact(chunkText(update) ?? ""));
+    expect(texts.join("")).toBe("is [redacted].");
+    for (const update of desk.updates) expect(update).toMatchObject(piece);
+  });
+
   it("P11: is held where a whole secret begins a longer one", () => {
     const desk = new Desk("abcdefgh", "abcdefghIJKL").say("x abcdefgh", "IJKL y");
     desk.held.release();

@@ -157,11 +157,18 @@ export class HeldText {
   }
 }
 
-const CHUNKS: ReadonlySet<string> = new Set(["agent_message_chunk", "agent_thought_chunk"]);
+const CHUNKS: ReadonlySet<string> = new Set([
+  "agent_message_chunk",
+  "agent_thought_chunk",
+  "compaction_summary_chunk",
+]);
 
 /** Updates that have no place in the conversation. */
 const BESIDE: ReadonlySet<string> = new Set([
   "plan",
+  "plan_update",
+  "plan_removed",
+  "notice",
   "usage_update",
   "available_commands_update",
   "current_mode_update",
@@ -183,16 +190,17 @@ function pieceOf(update: AgentUpdate): TextPiece | null {
 }
 
 function chunkPiece(update: AgentUpdate): TextPiece | null {
-  const { sessionUpdate, content, messageId } = update;
+  const { sessionUpdate, content, messageId, compactionId } = update;
   const text = chunkText(update);
   if (text === null || text === "" || !isObject(content)) return null;
   const parent = parentToolCallId(update);
   const ids = {
     ...(messageId !== undefined && { messageId }),
+    ...(compactionId !== undefined && { compactionId }),
     ...(parent !== null && { _meta: { parentToolCallId: parent } }),
   };
   return {
-    stream: JSON.stringify([sessionUpdate, messageId ?? null, parent]),
+    stream: JSON.stringify([sessionUpdate, messageId ?? compactionId ?? null, parent]),
     text,
     isLast: false,
     follow: ({ sessionUpdate: next }) => (BESIDE.has(next) ? "beside" : "other"),

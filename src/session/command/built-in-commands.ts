@@ -178,7 +178,7 @@ function isSettled({ connection: { sessionState } }: Session): boolean {
 }
 
 function modelsOf({ agent }: LiveSession): readonly string[] {
-  return agent === null ? [] : modelIds(agent.offer.configOptions);
+  return agent === null ? [] : modelIds(agent.offer);
 }
 
 /** A client that has left since was there when it asked: the server acts in its place. */

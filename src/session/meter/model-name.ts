@@ -1,10 +1,13 @@
+import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
+import { cutText } from "../../core/text.ts";
+
 /**
  * The names under which a price may stand for a model that an agent names, the closest first.
  * Agents wrap the names that providers have: `provider/model`, `$runtime|openai|model(openai)`,
  * `model[medium]`, `us.anthropic.model-v1:0`; and providers add dates and versions.
  */
 export function modelNames(model: string): readonly string[] {
-  const found = new Set<string>([model]);
+  const found = new Set<string>([cutText(model, AGENT_NAME_CHARS_MAX)]);
   for (const step of UNWRAPPING) {
     for (const name of [...found]) for (const inner of step(name)) add(found, inner);
   }
@@ -21,17 +24,23 @@ function add(found: Set<string>, name: string) {
 /** What is inside a name; each step looks at all names that there are so far. */
 const UNWRAPPING: readonly ((name: string) => readonly string[])[] = [
   (name) => [name.slice(name.lastIndexOf("|") + 1)],
-  without(/\([^()]*\)$/),
-  without(/\[[^[\]]*\]$/),
+  (name) => (name.endsWith(")") ? [before(name, "(")] : []),
+  (name) => (name.endsWith("]") ? [before(name, "[")] : []),
   (name) => name.split("/").map((_, at, parts) => parts.slice(at).join("/")),
   without(/^(?:[a-z][a-z0-9-]*\.)+(?=[a-z])/),
-  without(/:[a-z0-9._-]*$/i),
-  without(/-v\d+$/),
+  (name) => [before(name, ":")],
+  without(/-v\d{1,3}$/),
   without(/[-@](?:\d{8}|\d{4}-\d{2}-\d{2})$/),
   without(/-latest$/),
   // Some write 4.5 where the provider writes 4-5.
   (name) => [name.replaceAll(/(?<=\d)\.(?=\d)/g, "-")],
 ];
+
+/** The part before the last of these marks; all of it if there is none. */
+function before(name: string, mark: string): string {
+  const at = name.lastIndexOf(mark);
+  return at < 0 ? name : name.slice(0, at);
+}
 
 function without(part: RegExp): (name: string) => readonly string[] {
   return (name) => [name.replace(part, "")];

@@ -1,3 +1,4 @@
+import type { AgentOffer } from "../../agent/agent.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
@@ -20,18 +21,20 @@ export async function agentState(
   store: SessionStore,
   { agent, key }: Pick<LiveSession, "agent" | "key">,
 ): Promise<Result<AgentState>> {
-  if (agent !== null) return ok(stateOf(agent.offer.modes, agent.offer.configOptions));
+  if (agent !== null) return ok(stateOf(agent.offer));
   const mode = await latestUpdate(store, key, "current_mode_update");
   if (!mode.ok) return mode;
   const options = await latestUpdate(store, key, "config_option_update");
   if (!options.ok) return options;
   const currentModeId = mode.value && stringAt(mode.value, "currentModeId");
   const modes = currentModeId === null ? null : { currentModeId, availableModes: [] };
-  return ok(stateOf(modes, objectsIn(options.value?.configOptions)));
+  return ok(stateOf({ modes, configOptions: objectsIn(options.value?.configOptions) }));
 }
 
-function stateOf(modes: JsonObject | null, configOptions: readonly JsonObject[]): AgentState {
-  const models = modelsIn(configOptions);
+type OfferedState = Pick<AgentOffer, "modes" | "models" | "configOptions">;
+
+function stateOf({ modes, models: listed = null, configOptions }: OfferedState): AgentState {
+  const models = modelsIn(configOptions) ?? listed;
   return {
     ...(models !== null && { models }),
     ...(modes !== null && { modes }),
@@ -39,7 +42,7 @@ function stateOf(modes: JsonObject | null, configOptions: readonly JsonObject[])
   };
 }
 
-/** Clients read models where ACP once had them; agents now offer them as an option. */
+/** Clients read models where ACP once had them; most agents offer them as an option now. */
 function modelsIn(configOptions: readonly JsonObject[]): JsonObject | null {
   const option = configOptions.find(({ category }) => category === "model");
   const currentModelId = option === undefined ? null : stringAt(option, "currentValue");
@@ -48,8 +51,8 @@ function modelsIn(configOptions: readonly JsonObject[]): JsonObject | null {
 }
 
 /** Returns the ids of the models that an agent offers. */
-export function modelIds(configOptions: readonly JsonObject[]): readonly string[] {
-  const models = modelsIn(configOptions);
+export function modelIds({ models: listed, configOptions }: OfferedState): readonly string[] {
+  const models = modelsIn(configOptions) ?? listed;
   return objectsIn(models?.availableModels).flatMap((model) => stringAt(model, "modelId") ?? []);
 }
 

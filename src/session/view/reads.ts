@@ -1,5 +1,5 @@
 import type { PromptId, TenantId, TurnId } from "../../core/id.ts";
-import { type JsonObject, stringAt } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { SNAPSHOT_BYTES_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Viewer } from "../../core/session/visibility.ts";
@@ -209,7 +209,5 @@ function sessionSnapshot(live: LiveSession): Notice {
 
 /** Without a chosen model, the session uses the agent's own default. */
 function currentModel({ session, agent }: LiveSession): string | null {
-  const option = agent?.offer.configOptions.find(({ category }) => category === "model");
-  const offered = option === undefined ? null : stringAt(option, "currentValue");
-  return session.chosen.modelConfig.modelId ?? offered;
+  return session.chosen.modelConfig.modelId ?? agent?.offer.model ?? null;
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { bundled } from "../../platform/bundle.fixture.ts";
 import { type CrashSubject, crashPromises } from "../kit/crash/index.ts";
 import * as unsafe from "../kit/crash/unsafe.fixture.ts";
 import type { SessionStore } from "../store.ts";
@@ -19,6 +20,8 @@ import { sqliteStore } from "./store.ts";
 const KILLS = Number(process.env.FERMATA_KILLS ?? 10);
 const SEED = Number(process.env.FERMATA_SEED ?? 1);
 
+const CHILD = await bundled(new URL("crash-child.fixture.ts", import.meta.url));
+
 /** Generous, because a busy machine starts processes slowly. */
 const TEST_MS_MAX = 120_000;
 
@@ -28,7 +31,7 @@ function subject(
   failpoints: readonly string[],
 ): CrashSubject {
   return {
-    script: new URL("crash-child.fixture.ts", import.meta.url),
+    script: CHILD,
     factory,
     store,
     makePlace: () => mkdtemp(join(tmpdir(), "fermata-crash-")),
