@@ -22,7 +22,7 @@ export function spentMicro(price: Price | null, usage: UsageFigures): number {
   return isDoubtful ? Math.max(byAgent, byTokens) : byTokens;
 }
 
-/** Whether the agent's own cost is so much higher than its tokens cost that one of them is wrong. */
+/** Whether the agent's own cost is so much higher than that of its tokens that one is wrong. */
 export function costDisagrees(price: Price | null, usage: UsageFigures): boolean {
   if (price === null || !isByTokens(price) || usage.decidedBy === "cost") return false;
   if (usage.figures !== undefined) return false;

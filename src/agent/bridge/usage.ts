@@ -1,6 +1,6 @@
-import { type AgentUpdate, toolCallNews } from "../../core/agent-update.ts";
+import { type AgentUpdate, type ToolCallNews, toolCallNews } from "../../core/agent-update.ts";
 import { type JsonObject, objectAt } from "../../core/json.ts";
-import { TURN_TOKENS_MAX } from "../../core/limits.ts";
+import { TOOL_CALLS_TRACKED_MAX, TURN_TOKENS_MAX } from "../../core/limits.ts";
 import { NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import type { SuspectReason, UsageSuspicion } from "../../core/session/event.ts";
 import type { ContextUsage, MissingFigures } from "../../core/turn.ts";
@@ -17,7 +17,6 @@ import {
   readUsage,
   TOKEN_KEYS,
 } from "./figures.ts";
-import { ModelCalls } from "./model-calls.ts";
 
 /**
  * The one reading of what an agent reports of its usage, by what the agent's profile says that its
@@ -252,6 +251,56 @@ export class UsageMeter {
   #doubt(reason: SuspectReason, detail: string) {
     if (this.#suspicions.some((one) => one.reason === reason)) return;
     this.#suspicions.push({ reason, detail });
+  }
+}
+
+/**
+ * The model calls of a turn, as far as they can be seen: the first, and one more whenever tool
+ * calls have ended. An agent that tells the figures of its last call only is found by this.
+ */
+class ModelCalls {
+  #seen = 1;
+  #reported = 0;
+  #last: string | null = null;
+  /** A tool call has ended, and none has begun since. */
+  #isAnswered = false;
+  readonly #begun = new Set<string>();
+  readonly #ended = new Set<string>();
+
+  turnBegins() {
+    this.#seen = 1;
+    this.#reported = 0;
+    this.#last = null;
+    this.#isAnswered = false;
+    this.#begun.clear();
+    this.#ended.clear();
+  }
+
+  learn(news: ToolCallNews | null) {
+    if (news === null || this.#begun.size >= TOOL_CALLS_TRACKED_MAX) return;
+    const { toolCallId, status } = news;
+    if (!this.#begun.has(toolCallId)) this.#isAnswered = false;
+    this.#begun.add(toolCallId);
+    if (status === "open" || this.#ended.has(toolCallId)) return;
+    this.#ended.add(toolCallId);
+    if (!this.#isAnswered) this.#seen += 1;
+    this.#isAnswered = true;
+  }
+
+  /** Figures of one call came in the middle of the turn. */
+  reported(tokens: TokenUsage) {
+    this.#reported += 1;
+    this.#last = JSON.stringify(tokens);
+  }
+
+  /** Whether these are the figures that were reported last. */
+  isLast(tokens: TokenUsage): boolean {
+    return JSON.stringify(tokens) === this.#last;
+  }
+
+  /** Whether figures of the last call can only be a part: there were others, and none had any. */
+  get isMissingSome(): boolean {
+    return this.#reported === 0 && this.#seen > 1;
   }
 }
 

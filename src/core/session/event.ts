@@ -321,11 +321,11 @@ export type SuspectReason = (typeof SUSPECT_REASONS)[number];
 export interface CreditEvents {
   credits_reserved: Reserved;
   credits_settled: Settled;
-  usage_reported: UsageReport;
+  usage_reported: UsageReported;
 }
 
 /** With the price of the model that the agent says it has used, where the turn had another. */
-interface UsageReport {
+interface UsageReported {
   turnId: TurnId;
   usage: ContextUsage;
   price?: Price;

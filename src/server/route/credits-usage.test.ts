@@ -27,7 +27,7 @@ describe("P9: what an agent tells of its usage", () => {
     expect(settled.data.data).toMatchObject({ chargedMicro: 25_500_000, releasedMicro: 0 });
   });
 
-  it("is doubted where cost and tokens contradict each other, and the higher is charged", async () => {
+  it("is doubted where cost and tokens disagree, and the higher is charged", async () => {
     const { work, stream } = await opened();
     await work.turn(`${cost(0.5)}\nusage 1 2 input=7`);
     const doubt = await heard(stream, "usage_suspect");
@@ -36,7 +36,7 @@ describe("P9: what an agent tells of its usage", () => {
     expect(settled.data.data).toMatchObject({ chargedMicro: 500_000 });
   });
 
-  it("is unknown where it tells nothing: the reserve is charged, and all reports say so", async () => {
+  it("is unknown where it tells nothing: the reserve is charged, and reports say so", async () => {
     const { world, work, stream } = await opened();
     await work.turn("say hello");
     const settled = await heard(stream, "credits_settled");

@@ -49,7 +49,7 @@ export function obey(request: ModelRequest): Answer {
   }
 }
 
-/** Titles, summaries and reviewers have no tools, or want JSON; the user's words are only quoted. */
+/** Titles, summaries and reviewers have no tools, or want JSON; the user is only quoted. */
 function isAside({ tools, jsonSchema }: ModelRequest): boolean {
   return tools.length === 0 || jsonSchema !== null;
 }
