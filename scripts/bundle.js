@@ -10,7 +10,7 @@ const PROGRAMS = [
   "cli/main",
   "store/sqlite/writer",
   "store/sqlite/reader",
-  "session/export/worker",
+  "session/export/writer",
   "agent/builtin/echo/main",
   "agent/user/main",
 ];

@@ -216,6 +216,13 @@ export interface AgentListener {
    */
   access(access: Access, signal: AbortSignal): Promise<AccessDecision>;
   /**
+   * The agent fetches what was said into its turn. It resolves when that is durable, so that no
+   * message is given twice, and never rejects.
+   */
+  takeMessages(): Promise<readonly TakenMessage[]>;
+  /** Whether something waits for the end of the turn. */
+  hasQueuedPrompt(): boolean;
+  /**
    * The agent's process has ended, or the session was given up because this listener failed. The
    * pool knows already: the session may connect again from here.
    */
@@ -230,12 +237,19 @@ export interface AgentListener {
 /** How an agent's process ended, with the end of its error output. */
 export type AgentGone = AgentExit & { readonly message: string };
 
+export interface TakenMessage {
+  readonly messageId: string;
+  readonly content: readonly ContentBlock[];
+}
+
 export interface AgentAsk {
   readonly kind: AskKind;
   readonly toolCall: JsonObject;
   /** What the agent said of the tool call before: an ask may only name it. */
   readonly known: JsonObject;
   readonly options: readonly AskOption[];
+  /** Where the call wants the server to write, outside of what is open to agents. */
+  readonly outside?: string;
 }
 
 export interface AccessAnswer {

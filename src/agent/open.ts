@@ -22,6 +22,8 @@ export interface AgentsOptions {
   readonly watch: HostObserver;
   /** The server's own folders, which stay closed to agents in every workspace. */
   readonly own?: OwnFolders;
+  /** Real paths of folders that are open to agents beside their workspaces. */
+  readonly roots?: readonly string[];
   /** The users under which agents run; the server's own by default. */
   readonly users?: AgentUsers;
   /** Finds the keys and homes of users. */
@@ -41,7 +43,7 @@ export interface OpenedAgents {
 /** Opens the agents of one server. It kills first what an earlier server left behind (P5). */
 export async function openAgents(options: AgentsOptions): Promise<OpenedAgents> {
   const { folder, profiles, env, memoryBytesMax, watch } = options;
-  const { own = OwnFolders.NONE, users = new AgentUsers() } = options;
+  const { own = OwnFolders.NONE, roots = [], users = new AgentUsers() } = options;
   const marksFolder = join(folder, "running-agents");
   const orphans = await endOrphans(marksFolder);
   const marks = new AgentMarks(marksFolder);
@@ -51,7 +53,7 @@ export async function openAgents(options: AgentsOptions): Promise<OpenedAgents> 
       const checked = await users.checkWorkspace(profile.account, cwd);
       if (!checked.ok) return checked;
       const files = users.filesOf(profile.account);
-      const options = { profile, cwd, marks, env, own, files, tap, credentials };
+      const options = { profile, cwd, marks, env, own, roots, files, tap, credentials };
       return startHost(options, watch, signal);
     },
     ...(options.credentials && { credentials: options.credentials }),

@@ -316,6 +316,8 @@ export const ERRORS = {
     "The next turn alone has {pageBytes} bytes; a page has at most {maxBytes}."),
   invalid_export_format: row(400, "never", "Validation/ExportFormatInvalid",
     "A session is exported as {formats}."),
+  export_busy: row(503, "later", "Server/ExportBusy",
+    "{limit} exports are being written already; wait for one."),
   export_given_up: row(503, "later", "Server/ExportGivenUp",
     "The export was given up: {reason}."),
   branch_while_prompt_active: row(409, "later", "Session/BranchWhilePromptActive",

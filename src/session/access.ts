@@ -207,8 +207,10 @@ export class SessionAccess extends KnownSession {
     return this.host.replay(this.key, mode, turnsMax);
   }
 
-  export(format: ExportFormat) {
-    return this.host.export(this.key, format);
+  /** The signal says that the reader has left. */
+  export(format: ExportFormat, signal: AbortSignal) {
+    const { tenantId, userId } = this.viewer;
+    return this.host.export(this.key, format, { tenantId, userId, signal });
   }
 
   /** How the agent asks for permission, where that is not certain. */

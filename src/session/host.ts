@@ -18,8 +18,9 @@ import { BuiltInCommands } from "./command/built-in-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
 import { EVICTED, retryIfEvicted } from "./eviction.ts";
 import { type ExportFormat, type ExportWriter, exportFile } from "./export/export.ts";
+import type { ExportReader } from "./export/permits.ts";
+import { ExportProcesses } from "./export/process.ts";
 import { storeSource } from "./export/source.ts";
-import { ExportThreads } from "./export/thread.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
 import { closeSession, deleteSession, reapIdle, shutDown } from "./life/ending.ts";
@@ -27,13 +28,7 @@ import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
 import { replayOf, type SessionReplay } from "./replay.ts";
-import type {
-  AdmittedPrompt,
-  ClientCommand,
-  ExportedFile,
-  PromptRequest,
-  SteerRequest,
-} from "./requests.ts";
+import type { AdmittedPrompt, ClientCommand, PromptRequest, SteerRequest } from "./requests.ts";
 import { deleteUnfinishedForks } from "./side/fork-draft.ts";
 import { SideWork } from "./side/side-work.ts";
 import { boundCommand } from "./tenant/policy-check.ts";
@@ -66,7 +61,7 @@ export class SessionHost {
     this.#world = world;
     this.reads = new SessionReads(world);
     this.#streams = streams;
-    this.#exports = world.exports ?? new ExportThreads(world.clock);
+    this.#exports = world.exports ?? new ExportProcesses(world.clock);
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
     this.choices = new Choices(world, (key, actor) => this.#seen(key, actor));
     const builtIns = new BuiltInCommands(world, {
@@ -324,10 +319,14 @@ export class SessionHost {
   }
 
   /** The session as a file, in pieces, with what kind of file that is. */
-  async export(key: SessionKey, format: ExportFormat): Promise<Result<ExportedFile>> {
+  async export(key: SessionKey, format: ExportFormat, reader: ExportReader) {
     const found = await this.find(key);
     if (!found.ok) return found;
-    return exportFile(storeSource(this.#world.store, key), format, this.#exports);
+    // The deletion of a tenant does not wait for its exports.
+    const ending = this.#world.tenants.endingOf(key.tenantId);
+    const signal = AbortSignal.any([reader.signal, ending]);
+    const source = storeSource(this.#world.store, key);
+    return exportFile(source, format, { ...reader, signal }, this.#exports);
   }
 
   /** Deletes a tenant with all that it has; the log is told by whom. */

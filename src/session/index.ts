@@ -42,6 +42,6 @@ export { TenantGate } from "./tenant/tenant-gate.ts";
 export { policyBody, policyOf } from "./tenant/tenant-policies.ts";
 
 export { discreetLines, discreetUsage } from "./view/discreet-credits.ts";
-export type { TranscriptStart } from "./view/transcript.ts";
+export { isTranscriptCursor, type TranscriptStart } from "./view/transcript.ts";
 export { promptTerminals } from "./view/turn-status.ts";
 export type { FreshIds } from "./world.ts";

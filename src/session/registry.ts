@@ -5,6 +5,7 @@ import { fail, ok, type Result } from "../core/result.ts";
 import { type Command, SERVER, userOf } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
 import { type CreationRequest, createSession } from "./actor/open.ts";
+import { deletionEntry, liveDeletion } from "./audit/entries.ts";
 import { type LiveOptions, LiveSession } from "./live.ts";
 import {
   type Entry,
@@ -287,8 +288,12 @@ export class SessionRegistry {
       return this.#activated(opening, new LiveSession(this.#world, made.value, this.#liveOptions));
     }
     // It is unknown whether the store made it. No client knows of it, so it may go.
-    if (made.refusal.code === "store_unavailable")
-      await this.#world.store.delete(key, this.#world.holder, []);
+    if (made.refusal.code === "store_unavailable") {
+      const atMs = this.#world.clock.nowMs();
+      const unmade = { sessionId: key.sessionId, epoch: `unmade ${atMs}`, atMs, audience: [] };
+      const audit = [deletionEntry({ ...unmade, actor: SERVER })];
+      await this.#world.store.delete(key, this.#world.holder, audit);
+    }
     return made;
   }
 
@@ -300,7 +305,8 @@ export class SessionRegistry {
     opening.unready = null;
     if (why === null) return ok(this.#keep(live));
     await live.abandon();
-    await this.#world.store.delete(live.key, this.#world.holder, []);
+    const audit = liveDeletion(live, SERVER, this.#world.clock.nowMs());
+    await this.#world.store.delete(live.key, this.#world.holder, audit);
     return { ok: false, refusal: this.#refusalFor(tenantId) ?? why };
   }
 

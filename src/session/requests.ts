@@ -30,9 +30,3 @@ export interface AdmittedPrompt extends Outcome {
   readonly eventEpoch: string;
   readonly hold: Pick<VerdictHold, "isAwaited" | "answered">;
 }
-
-/** A session as a file, in pieces. */
-export interface ExportedFile {
-  readonly mediaType: string;
-  readonly pieces: AsyncIterable<string>;
-}

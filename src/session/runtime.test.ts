@@ -95,7 +95,9 @@ describe("an export", () => {
     const stage = await Stage.open();
     const { runtime, key, live } = await withSession(stage);
     await turn(live, "say forty-two");
-    const { pieces } = value(await runtime.export(key, format));
+    const { pieces } = value(
+      await runtime.export(key, format, { ...key, userId: null, signal: NEVER }),
+    );
     let file = "";
     for await (const piece of pieces) file += piece;
     expect(file).toContain("forty-two");

@@ -67,7 +67,7 @@ export interface SessionWorld {
   /** Finds secrets that go over the border of two chunks. */
   readonly borders: Pick<SecretGuard, "openTail" | "endAcross">;
   readonly settings: SessionSettings;
-  /** Writes exports; where it is absent, each has a thread of its own. */
+  /** Writes exports; where it is absent, each has a process of its own. */
   readonly exports?: ExportWriter;
   /** What binds users; absent where callers need no token, and all of them are the operator. */
   readonly policies?: TenantPolicies;

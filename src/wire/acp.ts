@@ -39,5 +39,13 @@ export const CLIENT_METHODS = {
   authStatusUpdate: "auth/status_update",
 } as const;
 
+/** Methods of vendors that the server answers, beside those of the protocol. */
+export const VENDOR_METHODS = {
+  /** Qwen Code fetches what was said into its turn after each round of tools. */
+  takeMessages: "craft/drainMidTurnQueue",
+  /** It asks before it goes on by itself because its plan is not done. */
+  mayGoOn: "craft/claimTodoStopGuardContinuation",
+} as const;
+
 /** Sent by either side about a request whose answer it no longer needs. */
 export const CANCEL_REQUEST = "$/cancel_request";

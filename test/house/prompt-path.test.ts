@@ -12,9 +12,10 @@ import { promptStops } from "./prompt-stops.ts";
  * read the 202 of a prompt to 149, shares of connections and streams to 152, the title that the
  * first prompt gives and empty sessions to 154, failpoints, which authors of stores share with
  * those of SQLite, to 155, the memory of open turns and shares of the disk and of streams to 158,
- * what is repeated for clients that do not know an update to 159.
+ * what is repeated for clients that do not know an update to 159, how each agent tells its usage,
+ * what that costs and by which name its model has a price to 165.
  */
-const FILES_MAX = 159;
+const FILES_MAX = 165;
 
 it("the way of a prompt is measured by a real one, from the network to the disk", async () => {
   const files = await filesOfOnePrompt(ROOT);

@@ -31,7 +31,7 @@ beforeEach(() => {
   module("package.json", '{ "type": "module" }');
   for (const program of ["writer", "reader"]) module(`store/sqlite/${program}.js`, "");
   for (const program of ["builtin/echo", "user"]) module(`agent/${program}/main.js`, "");
-  module("session/export/worker.js", "");
+  module("session/export/writer.js", "");
   module("cli/main.js", "");
 });
 

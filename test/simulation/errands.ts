@@ -132,7 +132,7 @@ export class Errands {
     const format = chance.pick<ExportFormat>(["json", "jsonl", "md", "html"]);
     const answered = await this.#desk.ask(
       `exports ${key.sessionId} as ${format}`,
-      ({ runtime }) => runtime.export(key, format),
+      ({ runtime }) => runtime.export(key, format, { ...key, ...READER }),
       key,
     );
     if (!answered?.ok) return;
@@ -223,3 +223,5 @@ function isJson(text: string): boolean {
     return false;
   }
 }
+
+const READER = { userId: null, signal: new AbortController().signal };

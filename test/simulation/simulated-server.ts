@@ -1,5 +1,5 @@
 import { RECOVERIES_AT_ONCE_MAX } from "../../src/core/limits.ts";
-import type { Result } from "../../src/core/result.ts";
+import { ok, type Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
 import { OpenTurns } from "../../src/session/actor/open-turns.ts";
 import type { Outcome } from "../../src/session/actor/written.ts";
@@ -76,8 +76,12 @@ export class SimulatedServer {
       tools: NO_TOOLS,
       meter: NO_METER,
       shell: this.shell,
-      // A thread takes its time from the machine, and not from the simulated clock.
-      exports: { pieces: writeExport, end: async () => {} },
+      // A process takes its time from the machine, and not from the simulated clock.
+      exports: {
+        open: async (exported, format) =>
+          ok({ pieces: writeExport(exported, format), end: async () => {} }),
+        end: async () => {},
+      },
       holder: holderOf(number),
       tenants: new TenantGate(),
       turns: new OpenTurns(Number.POSITIVE_INFINITY),

@@ -4,7 +4,7 @@ import { AGENT_QUEUE_CHARS_MAX, COMMAND_SHOWN_CHARS_MAX } from "../../core/limit
 import type { Access } from "../../core/policy/access.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Semaphore } from "../../platform/semaphore.ts";
-import { CLIENT_METHODS } from "../../wire/acp.ts";
+import { CLIENT_METHODS, VENDOR_METHODS } from "../../wire/acp.ts";
 import { whyRefused } from "../../wire/acp-coverage.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AccessAnswer } from "../agent.ts";
@@ -15,6 +15,7 @@ import { formAnswer, formAsk } from "./elicitation.ts";
 import type { Inbox } from "./inbox.ts";
 import { readPage } from "./pages.ts";
 import type { BridgeSession } from "./session.ts";
+import { requestedFile, withOutside } from "./write-roots.ts";
 
 /** A request of the agent to the server. */
 export interface AgentRequest {
@@ -158,7 +159,10 @@ interface GuardedAction {
 const READERS: Readonly<Record<string, RequestReader>> = {
   [CLIENT_METHODS.requestPermission]: (session, params) => {
     const ask = permissionAsk(params, session.toolCalls);
-    return async (signal) => ok(permissionAnswer(await session.ask(ask, signal)));
+    return async (signal) => {
+      const judged = await withOutside(session, ask);
+      return ok(permissionAnswer(await session.ask(judged, signal)));
+    };
   },
   [CLIENT_METHODS.createElicitation]: (session, params) => async (signal) => {
     const { mode = "form" } = params;
@@ -172,28 +176,30 @@ const READERS: Readonly<Record<string, RequestReader>> = {
   },
   [CLIENT_METHODS.readTextFile]: (session, params) => {
     const [line, limit] = [countOf(params.line), countOf(params.limit)];
-    const request = { ...fileOf(session, params), line, limit };
+    const file = requestedFile(session, textOf(params, "path"), "read");
     return {
-      access: async () => fileAccess("read", await session.files.realPathOf(request, "read")),
-      act: (access) => session.files.read({ ...request, ...permitted(access) }, session.audit),
+      access: file.access,
+      act: (access) => {
+        const request = { ...file.reached(), line, limit, ...permitted(access) };
+        return session.files.read(request, session.audit);
+      },
     };
   },
   [CLIENT_METHODS.writeTextFile]: (session, params) => {
     const content = stringAt(params, "content");
-    const request = { ...fileOf(session, params), content: content ?? "" };
+    const file = requestedFile(session, textOf(params, "path"), "write");
+    session.hasWritten();
     return {
       access: async () => {
         // Without content the write would empty the file.
         if (content === null) {
-          return fail("file_unavailable", { path: request.path, reason: NO_CONTENT });
+          return fail("file_unavailable", { path: file.path, reason: NO_CONTENT });
         }
-        return fileAccess("write", await session.files.realPathOf(request, "write"));
+        return file.access();
       },
       act: async (access) => {
-        const written = await session.files.write(
-          { ...request, ...permitted(access) },
-          session.audit,
-        );
+        const request = { ...file.reached(), content: content ?? "", ...permitted(access) };
+        const written = await session.files.write(request, session.audit);
         return written.ok ? ok({}) : written;
       },
     };
@@ -213,6 +219,8 @@ const READERS: Readonly<Record<string, RequestReader>> = {
     session.terminals.kill(textOf(params, "terminalId")),
   [CLIENT_METHODS.releaseTerminal]: (session, params) => () =>
     session.terminals.release(textOf(params, "terminalId")),
+  [VENDOR_METHODS.takeMessages]: (session) => async () => ok(await session.takeMessages()),
+  [VENDOR_METHODS.mayGoOn]: (session) => async () => ok(session.mayGoOn()),
 };
 
 const NO_CONTENT = "it was not said what to write";
@@ -270,14 +278,6 @@ async function servedBy(act: () => Promise<Result<unknown>>): Promise<Served> {
   } catch (thrown) {
     return internalError(thrown);
   }
-}
-
-function fileOf({ own, request }: BridgeSession, params: JsonObject) {
-  return { workspace: request.workspace, path: textOf(params, "path"), own };
-}
-
-function fileAccess(action: "read" | "write", path: Result<string>): Result<Access> {
-  return path.ok ? ok({ action, path: path.value }) : path;
 }
 
 function permitted(access: Access) {

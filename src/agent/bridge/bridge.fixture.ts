@@ -21,6 +21,7 @@ import type {
   AgentSession,
   AskAnswer,
   ConnectRequest,
+  TakenMessage,
 } from "../agent.ts";
 import { type Credentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import type { FaultKind } from "../fault.ts";
@@ -50,6 +51,7 @@ export class Stage {
   readonly #marks = new AgentMarks(join(this.folder, "marks"));
   /** Null for those of the server. */
   credentials: Credentials | null = null;
+  roots: readonly string[] = [];
   nowMs = 0;
   starts = 0;
 
@@ -67,7 +69,8 @@ export class Stage {
           return DONE;
         };
         const secretGone = (value: string) => void this.goneSecrets.push(value);
-        const order = { profile, cwd, marks: this.#marks, env: this.env, credentials };
+        const { env, roots } = this;
+        const order = { profile, cwd, marks: this.#marks, env, credentials, roots };
         return startHost(order, { fault, secret, secretGone }, signal);
       },
       credentials: {
@@ -181,6 +184,7 @@ export class Ears implements AgentListener {
   permit: (access: Access, signal: AbortSignal) => Promise<AccessDecision> = async () => {
     return { allowed: true, reason: "" };
   };
+  messages: readonly TakenMessage[] = [];
   slowly: (() => Promise<void>) | null = null;
   #waiting: (() => void)[] = [];
 
@@ -222,6 +226,14 @@ export class Ears implements AgentListener {
     this.accesses.push(access);
     this.#wake();
     return this.permit(access, signal);
+  }
+
+  async takeMessages(): Promise<readonly TakenMessage[]> {
+    return this.messages;
+  }
+
+  hasQueuedPrompt(): boolean {
+    return false;
   }
 
   async audit(act: string, details: JsonObject): Promise<void> {

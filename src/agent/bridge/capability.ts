@@ -14,6 +14,9 @@ export interface AgentAbilities {
   readonly close: boolean;
   readonly list: boolean;
   readonly fork: boolean;
+  readonly delete: boolean;
+  readonly additionalDirectories: boolean;
+  readonly logout: boolean;
   readonly systemPrompt: boolean;
   /** A further prompt while one is running. No version of ACP has a name for it yet. */
   readonly steer: boolean;
@@ -24,8 +27,7 @@ export function readAbilities(initialized: JsonObject): AgentAbilities {
   const capabilities = objectAt(initialized, "agentCapabilities") ?? {};
   const session = objectAt(capabilities, "sessionCapabilities") ?? {};
   const info = objectAt(initialized, "agentInfo") ?? {};
-  // A capability is an object, perhaps empty; some agents write `true`.
-  const offers = (name: string) => isObject(session[name]) || session[name] === true;
+  const offers = (name: string) => isOffered(session[name]);
   return {
     name: stringAt(info, "title") ?? stringAt(info, "name"),
     version: stringAt(info, "version"),
@@ -35,10 +37,18 @@ export function readAbilities(initialized: JsonObject): AgentAbilities {
     close: offers("close"),
     list: offers("list"),
     fork: offers("fork"),
+    delete: offers("delete"),
+    additionalDirectories: offers("additionalDirectories"),
+    logout: isOffered(objectAt(capabilities, "auth")?.logout),
     systemPrompt: offers("systemPrompt"),
     steer: queuesPrompts(objectAt(capabilities, "_meta") ?? {}),
     authMethods: methodIds(initialized.authMethods),
   };
+}
+
+/** A capability is an object, perhaps empty; some agents write `true`. */
+function isOffered(capability: unknown): boolean {
+  return isObject(capability) || capability === true;
 }
 
 /** Each vendor has it under a key of its own. */

@@ -59,6 +59,7 @@ interface StartedAgent {
   readonly terminals: HostTerminals;
   readonly files: WorkspaceFiles;
   readonly faults: FaultLog;
+  readonly roots: readonly string[];
 }
 
 /** One initialized agent process, and the sessions that it serves. */
@@ -71,6 +72,10 @@ export class AgentHost {
   readonly faults: FaultLog;
   /** Uses files with the rights of the agent's user. */
   readonly files: WorkspaceFiles;
+  /** Real paths of folders that are open to agents beside their workspaces. */
+  readonly roots: readonly string[];
+  /** Known of its profile, or seen. */
+  writesByServer: boolean;
   /** The pages that people are asked to open. */
   readonly pages = new OpenPages();
   /** Bounds the file requests of all its sessions. */
@@ -100,6 +105,8 @@ export class AgentHost {
     this.abilities = started.abilities;
     this.terminals = started.terminals;
     this.files = started.files;
+    this.roots = started.roots;
+    this.writesByServer = started.profile.writes === "server";
     this.faults = started.faults;
     this.redacted = started.process.redactor.redacted;
     this.gone = this.#watch();

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { ERROR_DATA_CHARS_MAX, ERROR_MESSAGE_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
@@ -71,11 +71,23 @@ function answerOf(callee: Callee, method: string, outcome: CallOutcome): Result<
   }
 }
 
+/** What JSON-RPC calls every error that has no name: it tells people nothing. */
+const NAMELESS = "Internal error";
+
 /** The text of an error. Many agents say only "Internal error" and put the cause into `data`. */
 export function errorText({ message, data }: RpcError, redacted: Callee["redacted"]): string {
-  const more = isObject(data) ? (stringAt(data, "details") ?? stringAt(data, "message")) : data;
-  const text = typeof more === "string" && more !== message ? `${message}: ${more}` : message;
+  const cause = causeIn(data);
+  const isWhole = cause === null || cause === message;
+  const text = isWhole ? message : message === NAMELESS ? cause : `${message}: ${cause}`;
   return cutText(redacted(text), ERROR_MESSAGE_CHARS_MAX);
+}
+
+/** Words in the data of an error; some agents pass on the answer of their model as it is. */
+function causeIn(data: unknown): string | null {
+  if (typeof data === "string") return data || null;
+  if (!isObject(data)) return null;
+  const named = stringAt(data, "details") || stringAt(data, "message");
+  return named || stringAt(objectAt(data, "error") ?? {}, "message") || null;
 }
 
 /** What an agent adds to its error, for programs; null if that is no small object. */

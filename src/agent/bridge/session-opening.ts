@@ -161,7 +161,10 @@ export class SessionOpening {
     const content = [{ type: "text", text: systemPrompt }];
     const isTaken = systemPrompt !== null && abilities.systemPrompt;
     const instructions = isTaken ? { systemPrompt: { mode: "append", content } } : {};
-    return { cwd, mcpServers, ...instructions, skipped };
+    const { roots } = this.#session;
+    const isUsed = roots.length > 0 && abilities.additionalDirectories;
+    const places = isUsed ? { additionalDirectories: roots } : {};
+    return { cwd, mcpServers, ...places, ...instructions, skipped };
   }
 
   /** Signs in where the agent requires it and the profile says how, and then calls once more. */

@@ -101,6 +101,20 @@ export class BridgeSession implements AgentSession {
   /** Files and terminals wait for this before they act. */
   readonly audit: AgentListener["audit"] = (act, details) => this.listener.audit(act, details);
 
+  /** The folders outside of its workspace that the operator has opened to agents. */
+  get roots(): readonly string[] {
+    return this.#host.roots;
+  }
+
+  /** Whether this agent has the server write its files, and so nowhere else. */
+  get writesByServer(): boolean {
+    return this.#host.writesByServer;
+  }
+
+  hasWritten() {
+    this.#host.writesByServer = true;
+  }
+
   /** Forms and pages have no tool call, so each gets a number. */
   nextQuestion(): string {
     this.#questions += 1;
@@ -204,6 +218,14 @@ export class BridgeSession implements AgentSession {
   /** While the agent restores the session, no client could answer. */
   async ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {
     return this.#isRestoring ? { outcome: CANCELLED } : this.listener.ask(ask, signal);
+  }
+
+  takeMessages() {
+    return this.#turns.takeMessages();
+  }
+
+  mayGoOn() {
+    return this.#turns.mayGoOn();
   }
 
   /**

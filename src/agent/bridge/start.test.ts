@@ -132,7 +132,7 @@ describe("an agent that cannot be used is told of with the reason", () => {
       stage.odd("fails-sign-in", { auth: [{ method: "key", ifSet: [] }] }),
     );
     expect(refusal.code).toBe("agent_auth_required");
-    expect(errorBody(refusal).error).toMatch(/"key" failed: Internal error: key expired on 1 May/);
+    expect(errorBody(refusal).error).toMatch(/"key" failed: key expired on 1 May/);
   });
 
   it("speaks something else over the same kind of line", async () => {

@@ -88,7 +88,7 @@ async function initialize(
   process: AgentProcess,
   faults: FaultLog,
 ): Promise<Result<AgentHost>> {
-  const { profile, tap, files = OWN_FILES } = options;
+  const { profile, tap, files = OWN_FILES, roots = [] } = options;
   let host: AgentHost | null = null;
   let isMirror = false;
   const handler: AgentMessageHandler = {
@@ -111,7 +111,7 @@ async function initialize(
   if (!answer.ok) return answer;
   const abilities = readAbilities(answer.value);
   const terminals = terminalsOf(options, process);
-  const started = { profile, process, connection, abilities, terminals, files, faults };
+  const started = { profile, process, connection, abilities, terminals, files, faults, roots };
   host = new AgentHost(started);
   return ok(host);
 }

@@ -1,4 +1,4 @@
-import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
+import { type AgentUpdate, type ContentBlock, promptText } from "../../core/agent-update.ts";
 import { sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
@@ -64,6 +64,25 @@ export class Turns {
     if (!this.#host.abilities.steer) return fail("agent_unsupported", { method: "steering" });
     if (this.#turn === null || !this.#turn.isSent) return fail("no_turn_running");
     return this.#send(this.#turn, content, null, () => {});
+  }
+
+  /** What was said into the turn, as an agent that fetches it reads it. */
+  async takeMessages() {
+    const { listener } = this.#session;
+    const { capabilities } = this.#host.abilities;
+    const messages = this.isRunning ? await listener.takeMessages() : [];
+    const items = messages.map(({ messageId, content }) => {
+      const displayText = promptText(content);
+      return { messageId, displayText, content: fitContent(content, capabilities) };
+    });
+    const hasQueuedPrompt = listener.hasQueuedPrompt();
+    return { messages: items.map(({ displayText }) => displayText), items, hasQueuedPrompt };
+  }
+
+  /** Whether the agent may go on by itself: only in its turn, and if nothing waits for its end. */
+  mayGoOn() {
+    const hasQueuedPrompt = this.#session.listener.hasQueuedPrompt();
+    return { claimed: this.isRunning && !hasQueuedPrompt, hasQueuedPrompt };
   }
 
   /** A turn that waits for the end of a replay ends at once: the agent does not know of it. */

@@ -37,6 +37,8 @@ export interface ProcessOptions {
   readonly credentials?: AgentCredentials;
   /** The server's own folders, which stay closed to the agent. */
   readonly own?: OwnFolders;
+  /** Real paths of folders that are open to it beside its workspaces. */
+  readonly roots?: readonly string[];
   /** Uses files for the agent, with the rights of its user. */
   readonly files?: WorkspaceFiles;
   /** Takes its lines for traces. */

@@ -32,6 +32,7 @@ export interface AgentProfile {
   /** What it calls its models, and what they are known as: by that they have prices. */
   readonly models: Readonly<Record<string, ModelAlias>>;
   readonly mcp: McpUse;
+  readonly writes: FileWriter;
   /** The variable with the folder of its settings, log-ins and sessions. */
   readonly home: string | null;
   /** How to install it. */
@@ -66,6 +67,11 @@ export const CLIENT_ABILITIES: readonly ClientAbility[] = [
 
 /** Whether its model gets the tools of a session's MCP servers. */
 export type McpUse = "offered" | "withheld" | "unknown";
+
+/** What writes its files: the server does not write everywhere. */
+export type FileWriter = "server" | "unknown";
+
+export const FILE_WRITERS: readonly FileWriter[] = ["server", "unknown"];
 
 export const MCP_USES: readonly McpUse[] = ["offered", "withheld", "unknown"];
 
@@ -196,6 +202,7 @@ export function profileOf(
     usage: "turn",
     models: {},
     mcp: "unknown",
+    writes: "unknown",
     home: null,
     install: null,
     signIn: null,

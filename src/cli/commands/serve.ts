@@ -19,7 +19,7 @@ import {
   type ServeOptions,
   variableOf,
 } from "../serve/options.ts";
-import { checkWorkspaces, ownFolders, serverSettings } from "../serve/settings.ts";
+import { checkWorkspaces, ownFolders, serverSettings, writeRoots } from "../serve/settings.ts";
 import { dataFolder, locatorOf, openStore } from "../serve/store.ts";
 import { readMcpConfig } from "../serve/tools.ts";
 
@@ -140,6 +140,8 @@ export async function startServer(
   const own = await ownFolders(options, folder, env);
   const fault = await checkWorkspaces(settings.value, own);
   if (fault !== null) return fault;
+  const roots = await writeRoots(options, own);
+  if (!roots.ok) return roots;
   const agents = await readAgentProfiles(options);
   if (!agents.ok) return agents;
   const mcp = await readMcpConfig(options, env);
@@ -176,6 +178,7 @@ export async function startServer(
     prices: prices.value,
     folder,
     own,
+    roots: roots.value,
     guard,
     secrets: secrets.value,
     log,

@@ -100,7 +100,7 @@ interface AgentsOf {
 export async function openAgentsAndShell(
   profiles: ReadonlyMap<string, AgentProfile>,
   options: ServeOptions,
-  { folder, own }: DataFolder,
+  { folder, own, roots }: DataFolder,
   { users, credentials, secrets }: AgentsOf,
   guard: SecretGuard,
   { log }: ServerLog,
@@ -112,6 +112,7 @@ export async function openAgentsAndShell(
     memoryBytesMax: agentMemoryBytes(options["agent-memory-max-mb"], machineMemoryBytes()),
     processesMax: options["max-agents"] ?? AGENT_PROCESSES_MAX,
     own,
+    roots,
     users,
     credentials,
     watch: {

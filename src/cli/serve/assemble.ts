@@ -60,6 +60,8 @@ interface ServerParts {
   readonly folder: string;
   /** The folders of the server that are closed to clients and agents. */
   readonly own: OwnFolders;
+  /** The folders that are open to agents beside their workspaces. */
+  readonly roots: readonly string[];
   /** The users of the system under which agents run. */
   readonly users: AgentUsers;
   readonly guard: SecretGuard;
@@ -87,7 +89,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const { needsToken } = authenticator;
   const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log, store } = parts;
   const credentials = credentialsOf(options, secrets, process.env, needsToken, users);
-  const data = { folder, own };
+  const data = { folder, own, roots: parts.roots };
   const whose = { users, credentials, secrets };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
   const tools = await openServerTools(parts.mcp, data, users, guard, log);

@@ -65,14 +65,10 @@ export const OPTIONS = {
   "rate-limit-window-ms": positiveMs("Length of the window (60000)"),
 
   // Sessions
-  workspace: texts({
-    help: "Directory of sessions; may be repeated, the first is the default (.)",
-    placeholder: "DIR",
-  }),
-  "workspace-root": texts({
-    help: "Directory below which tenants may add workspaces; may be repeated (anywhere)",
-    placeholder: "DIR",
-  }),
+  workspace: folders("Directory of sessions; may be repeated, the first is the default (.)"),
+  "workspace-root": folders(
+    "Directory below which tenants may add workspaces; may be repeated (anywhere)",
+  ),
   untrusted: toggle({
     help: "Load no skills or personas from a workspace until it is trusted",
   }),
@@ -125,18 +121,16 @@ export const OPTIONS = {
     help: "User of the system that agents, tools and shells run as (the server's own)",
     placeholder: "NAME|UID:GID",
   }),
-  "agent-home": text({
-    help: "Home directory of that user (the one of its account)",
-    placeholder: "DIR",
-  }),
-  "secrets-dir": text({
-    help: "Folder of secrets for agents: TENANT/USER/NAME, TENANT/NAME or NAME (the environment)",
-    placeholder: "DIR",
-  }),
-  "agent-homes": text({
-    help: "Folder in which each user has homes of their own for agents, once there are tokens",
-    placeholder: "DIR",
-  }),
+  "agent-home": folder("Home directory of that user (the one of its account)"),
+  "secrets-dir": folder(
+    "Folder of secrets for agents: TENANT/USER/NAME, TENANT/NAME or NAME (the environment)",
+  ),
+  "agent-homes": folder(
+    "Folder in which each user has homes of their own for agents, once there are tokens",
+  ),
+  "agent-write-root": folders(
+    "Directory that agents may use beside their workspaces; may be repeated (none)",
+  ),
   preheat: toggle({ help: "Start the agent before the first session needs it" }),
   "initialize-timeout-ms": positiveMs("Time limit for an agent's answer to a call (10000)"),
   "channel-idle-timeout-ms": ms("How long an unused agent process stays (300000)"),
@@ -236,6 +230,14 @@ interface OptionHelp {
 
 function text(about: OptionHelp): ServeOption<string | null> {
   return { ...base(about, "TEXT"), default: null, parse: parseText };
+}
+
+function folder(help: string): ServeOption<string | null> {
+  return text({ help, placeholder: "DIR" });
+}
+
+function folders(help: string): ServeOption<readonly string[]> {
+  return texts({ help, placeholder: "DIR" });
 }
 
 function texts(about: OptionHelp): ServeOption<readonly string[]> {

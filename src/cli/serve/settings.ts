@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile, realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
@@ -202,6 +202,8 @@ function withoutNulls(values: Readonly<Record<string, unknown>>) {
 export interface DataFolder {
   readonly folder: string;
   readonly own: OwnFolders;
+  /** The folders that are open to agents beside their workspaces. */
+  readonly roots: readonly string[];
 }
 
 /**
@@ -227,4 +229,22 @@ export async function checkWorkspaces(
   if (!paths.some(own.isClosed)) return null;
   const reason = "agents cannot work in the data directory, or another folder of the server";
   return fail("invalid_server_config", { path: "--workspace", reason });
+}
+
+/** The real paths of --agent-write-root, which must not lead to the server's own folders. */
+export async function writeRoots(
+  { "agent-write-root": folders }: ServeOptions,
+  own: OwnFolders,
+): Promise<Result<readonly string[]>> {
+  const roots: string[] = [];
+  for (const folder of folders) {
+    const real = await realpath(folder).catch(() => null);
+    const isFolder = real !== null && (await stat(real)).isDirectory();
+    const refused = (reason: string) =>
+      fail("invalid_server_config", { path: "--agent-write-root", reason });
+    if (real === null || !isFolder) return refused(`"${folder}" is no directory`);
+    if (own.isTouchedBy(real)) return refused(`"${folder}" has files of the server in it`);
+    roots.push(real);
+  }
+  return ok([...new Set(roots)]);
 }

@@ -73,7 +73,7 @@ describe("the tools of a server", () => {
     const mcp = chosen.ok ? chosen.value : expect.fail();
     const tools = await openServerTools(
       mcp,
-      { folder, own: OwnFolders.NONE },
+      { folder, own: OwnFolders.NONE, roots: [] },
       new AgentUsers(),
       guard,
       {
@@ -95,7 +95,11 @@ describe("the tools of a server", () => {
     const folder = home('{"mcpServers": {}}');
     const chosen = await choose(folder);
     const mcp = chosen.ok ? chosen.value : expect.fail();
-    const data = { folder: join(folder, "data"), own: await OwnFolders.at([folder], []) };
+    const data = {
+      folder: join(folder, "data"),
+      own: await OwnFolders.at([folder], []),
+      roots: [],
+    };
     const tools = await openServerTools(mcp, data, new AgentUsers(), new SecretGuard(), {
       log: () => {},
     });

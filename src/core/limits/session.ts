@@ -211,13 +211,21 @@ export const FORK_COMMITS_AT_ONCE_MAX = 64;
 export const EXPORT_CHUNK_CHARS = 64 * 1_024;
 
 /**
- * Each export is written in a thread of its own. So many at a time, of which one tenant has at most
- * `FILES_SENT_MAX`; later ones wait. A thread that has not come to its next piece after this time,
- * or has filled this heap, is ended with its export: the largest turns need a quarter of either.
+ * Each export is written in a process of its own. So many at a time, of which one is kept for
+ * tenants that have none. A process that has not come to its next piece after this time, or has
+ * filled this heap, is ended with its export: large turns of text need three quarters of it. An
+ * export whose next piece is not read for the last of these times is ended, too.
  */
-export const EXPORT_THREADS_MAX = 16;
+export const EXPORT_PROCESSES_MAX = 4;
+export const EXPORT_PROCESSES_KEPT_MIN = 1;
 export const EXPORT_PIECE_MS_MAX = 60_000;
-export const EXPORT_HEAP_BYTES_MAX = 1_024 * 1_024 * 1_024;
+export const EXPORT_HEAP_BYTES_MAX = 512 * 1_024 * 1_024;
+export const EXPORT_UNREAD_MS_MAX = 120_000;
+
+/** Readers that wait for one of these processes, of which some are kept likewise, and how long. */
+export const EXPORTS_WAITING_MAX = 64;
+export const EXPORTS_WAITING_KEPT_MIN = 16;
+export const EXPORT_WAIT_MS_MAX = 10_000;
 
 /**
  * What HTML and Markdown show of one text of a tool: all that is shown of a terminal of ours, whose

@@ -91,12 +91,19 @@ export function judgeAccess(facts: AccessFacts): AccessRuling {
   const answered = answerTo(access, permits, facts.currentCwd);
   if (answered !== null) return { ...decided("ask", answered.allowed), permit: answered };
   if (approvalMode === "plan") return decided("plan", false);
-  const { allowlist, asksListed = false, grants, autonomyProfile } = facts;
+  const { allowlist, asksListed = false, grants } = facts;
+  // The operator has opened a place outside of the workspace to people's decisions, no further.
+  const isInside = access.action === "terminal" || isWithin(facts.workspaceCwd, access.path);
+  const autonomyProfile = isInside ? facts.autonomyProfile : "manual";
   const keys = keysOf(facts);
   const gates = { securityMode, allowlist, asksListed, grants, autonomyProfile, keys };
   const about = { kind: "permission", tier: accessTier(access), workflow: null } as const;
   const ruling = passGates({ ...gates, ...about, options: ACCESS_OPTIONS });
   return ruling.kind === "people" ? ruling : decided(ruling.gate, ruling.allowed);
+}
+
+function isWithin(folder: string, path: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 
 function decided(by: AccessRule, allowed: boolean) {
@@ -121,7 +128,7 @@ const ACCESS_TIER: Readonly<Record<AccessAction, RiskTier>> = {
 /** People write patterns for places of the workspace as often without its own path as with it. */
 function keysOf({ access, allowlist, workspaceCwd }: AccessFacts): readonly string[] {
   const key = accessKey(access);
-  if (access.action === "terminal" || !access.path.startsWith(`${workspaceCwd}/`)) return [key];
+  if (access.action === "terminal" || !isWithin(workspaceCwd, access.path)) return [key];
   const path = access.path.slice(workspaceCwd.length + 1);
   const within = accessKey({ ...access, path });
   return allowlisted([within], allowlist) ? [within] : [key];

@@ -34,7 +34,8 @@ export interface AskFacts {
   readonly autonomyProfile: AutonomyProfile;
 }
 
-export type Gate = "workflow" | "security_mode" | "grant" | "autonomy_profile";
+/** `workspace` is the place of a call: what the server would refuse there is not asked for. */
+export type Gate = "workspace" | "workflow" | "security_mode" | "grant" | "autonomy_profile";
 
 /** Decided without people, and by which gate; or people are needed. */
 export type GateRuling =
@@ -106,6 +107,11 @@ function allowed(gate: Gate, options: readonly AskOption[]): GateRuling {
 
 function refusedBy(gate: Gate, options: readonly AskOption[]): GateRuling {
   return { kind: "decided", gate, allowed: false, outcome: refusedOutcome(options) };
+}
+
+/** A call that writes where the server lets no agent write. */
+export function refusedOutside(options: readonly AskOption[]): GateRuling {
+  return refusedBy("workspace", options);
 }
 
 /** What becomes of a call of this tier without a grant and without a workflow's opinion. */

@@ -79,6 +79,11 @@ export function approvalMeaning(mode: ApprovalMode): ApprovalMeaning {
   return MEANINGS[mode];
 }
 
+/** Whether an agent's id is this mode: some give their ids as an address that ends in the word. */
+export function isMode(id: string | null, mode: string | null): boolean {
+  return id !== null && mode !== null && (id === mode || id.endsWith(`#${mode}`));
+}
+
 /** Whether a word of the wire puts agents into this mode of theirs. */
 export function hasWord(agentMode: string): boolean {
   return APPROVAL_MODES.some((mode) => MEANINGS[mode].agentMode === agentMode);

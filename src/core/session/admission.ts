@@ -76,6 +76,7 @@ export const ADMISSION: Readonly<Record<CommandType, AdmissionRow>> = {
   remove_prompt:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   refuse_prompt:     row(srv, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
   steer:             row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  take_messages:     row(agt, rude, late, late, late, late, yes,  yes,  late, late, late),
   cancel:            row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   reserve_slice:     row(srv, late, late, late, late, late, yes,  yes,  late, late, late),
   deadline_passed:   row(srv, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),

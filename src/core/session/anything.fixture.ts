@@ -28,7 +28,7 @@ import {
   userId,
 } from "./life.fixture.ts";
 import { STOP_REASONS } from "./reason.ts";
-import type { ModelChange, SlashWork } from "./state.ts";
+import { isMessage, type ModelChange, type SlashWork } from "./state.ts";
 
 /** A command in outline: what it names is picked only when the session it meets is known. */
 interface Intent {
@@ -50,6 +50,7 @@ const SENSIBLE: Readonly<Record<SessionState, readonly [CommandType, ...CommandT
     "access",
     "usage",
     "steer",
+    "take_messages",
     "cancel",
     "revoke_grant",
     "revoke_grant",
@@ -171,6 +172,10 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   }),
   remove_prompt: (at) => ({ promptId: somePending(at) }),
   refuse_prompt: (at) => ({ promptId: firstPrompt(at), why: tooPoor(at.pick, 0) }),
+  take_messages: ({ life, pick }) => {
+    const waiting = life.session?.queue.filter(isMessage) ?? [];
+    return { promptIds: waiting.slice(0, 1 + (pick % 3)).map(({ promptId }) => promptId) };
+  },
   steer: (at) => ({
     messageId: `m${at.pick % 3}`,
     prompt: somePrompt(at),

@@ -34,6 +34,8 @@ const BOUND_BY: Readonly<Record<CommandType, BoundBy>> = {
   remove_prompt: null,
   refuse_prompt: null,
   steer: "caller",
+  // It takes the words only of users who speak in the turn already.
+  take_messages: null,
   cancel: null,
   reserve_slice: null,
   deadline_passed: null,

@@ -61,6 +61,8 @@ export interface CommandData {
   /** The prompt that is next may not run in this session as it is set by now. */
   refuse_prompt: { promptId: PromptId; why: Refusal };
   steer: { messageId: string; prompt: NewPrompt; agentCanSteer: boolean; unpaid?: Refusal };
+  /** The agent fetches messages that wait for the end of its turn. */
+  take_messages: { promptIds: readonly PromptId[] };
   cancel: object;
   reserve_slice: { turnId: TurnId; n: number; amountMicro: number };
   deadline_passed: { deadline: Deadline };
@@ -237,6 +239,8 @@ export interface NewAsk extends Mediated {
   readonly known: JsonObject;
   readonly options: readonly AskOption[];
   readonly workflow: WorkflowOpinion;
+  /** Where the call wants the server to write and the server does not, for any agent. */
+  readonly outside?: string;
 }
 
 /** By which rules people decide, and by when. */

@@ -96,6 +96,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   remove_prompt: prompt.remove,
   refuse_prompt: prompt.refuse,
   steer: prompt.steer,
+  take_messages: prompt.takeMessages,
   cancel: stop.cancel,
   reserve_slice: output.reserveSlice,
   deadline_passed: stop.deadlinePassed,

@@ -236,6 +236,8 @@ interface SteeredMessages {
   messageIds: readonly string[];
   items: readonly { readonly messageId: string; readonly content: readonly ContentBlock[] }[];
   authority?: Authority;
+  /** The agent has fetched it: it waited as this prompt, whose verdict is that of the turn. */
+  takenPromptId?: PromptId;
 }
 
 interface TurnCompletion {

@@ -271,6 +271,7 @@ const RUNNING_PROMPT: Fields<RunningPrompt> = {
   stopAskedAtMs: orNull(timeMs),
   steeredIds: list(text),
   steeredBy: optional(list(object(SPEAKER))),
+  taken: optional(list(object(WAITING_PROMPT))),
   shellContext: list(text),
   permits: list(object(PERMIT)),
   stamp: object(STAMP),

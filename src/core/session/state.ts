@@ -2,11 +2,13 @@ import type { ContentBlock } from "../agent-update.ts";
 import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { PhaseBefore } from "../lifecycle.ts";
+import { STEERED_MESSAGES_MAX } from "../limits.ts";
 import type { Permit } from "../policy/access.ts";
 import type { AskOutcome } from "../policy/ask.ts";
 import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
+import { slashTextOf } from "../slash/commands.ts";
 import type { AgentMode, Connection, TurnState } from "../turn.ts";
 import type { Stamp } from "./event.ts";
 import type { EndReason, StopCause } from "./reason.ts";
@@ -184,6 +186,8 @@ export interface RunningPrompt extends WaitingPrompt {
   readonly steeredIds: readonly string[];
   /** Other users who have steered it: what binds them binds the turn. */
   readonly steeredBy?: readonly TurnSpeaker[];
+  /** Messages that waited as prompts until the agent fetched them; its log has their content. */
+  readonly taken?: readonly WaitingPrompt[];
   /** What the agent gets beside the prompt: the shell results since the last turn. */
   readonly shellContext: readonly string[];
   /** What was answered to the calls of this turn, for what the agent does after it. */
@@ -247,9 +251,14 @@ export function isRegistered(session: Session, clientId: ClientId, userId: UserI
   return known !== undefined && (known.userId === null || known.userId === userId);
 }
 
+/** The prompt at work, and the messages that its agent took into the turn. */
+export function atWork({ running }: Session): readonly WaitingPrompt[] {
+  return running === null ? [] : [running, ...(running.taken ?? [])];
+}
+
 /** How many prompts have no verdict yet. */
 export function pendingCount(session: Session): number {
-  return session.queue.length + (session.running === null ? 0 : 1);
+  return session.queue.length + atWork(session).length;
 }
 
 /** A prompt that was sent as a message into a turn, and waits. */
@@ -260,6 +269,27 @@ export interface WaitingMessage extends WaitingPrompt {
 /** Messages into a turn that wait for its end, in order. The next one is a prompt by now. */
 export function waitingMessages({ running, queue }: Session): readonly WaitingMessage[] {
   return (running === null ? queue.slice(1) : queue).filter(isMessage);
+}
+
+/**
+ * Those that the agent may take into its turn. A line with a slash is a command, and only words of
+ * users who speak in the turn already leave what binds it as it is.
+ */
+export function messagesToTake(session: Session): readonly WaitingMessage[] {
+  const { running } = session;
+  if (running === null || running.stopCause !== null) return [];
+  const speakers = speakersOf(session);
+  const free = STEERED_MESSAGES_MAX - running.steeredIds.length;
+  const ours = waitingMessages(session).filter((message) => {
+    const isWords = slashTextOf(message.content) === null;
+    return isWords && speakers.some((one) => isSameSpeaker(one, speakerOf(message)));
+  });
+  return ours.slice(0, Math.max(0, free));
+}
+
+/** The same user with another token may speak with another role. */
+export function isSameSpeaker(one: TurnSpeaker, other: TurnSpeaker): boolean {
+  return one.userId === other.userId && one.authority?.role === other.authority?.role;
 }
 
 export function isMessage(prompt: WaitingPrompt): prompt is WaitingMessage {

@@ -100,7 +100,8 @@ export class AnswerWriter {
       }
       response.end();
     } catch (error) {
-      this.#deps.failed(error);
+      // Without a reader a file breaks off, as it has to.
+      if (!response.destroyed) this.#deps.failed(error);
       response.destroy();
     }
   }
@@ -147,9 +148,12 @@ export class SentFiles {
   counted(tenantId: TenantId, answer: Answer): Answer {
     if (answer.kind !== "file") return answer;
     const count = this.#counts.get(tenantId) ?? 0;
-    if (count >= FILES_SENT_MAX) return refused(refusal("file_limit_exceeded", LIMIT));
-    this.#counts.set(tenantId, count + 1);
     const { afterwards } = answer;
+    if (count >= FILES_SENT_MAX) {
+      afterwards?.("lost");
+      return refused(refusal("file_limit_exceeded", LIMIT));
+    }
+    this.#counts.set(tenantId, count + 1);
     return {
       ...answer,
       afterwards: (fate) => {

@@ -22,6 +22,7 @@ describe("GET /session/:id/approvals", () => {
       approvalMode: "default",
       autonomy: "supervised",
       agentMode: { chosen: null, observed: "default" },
+      plan: null,
       asking: { how: "by_default", sentence: "The agent asks by itself before it acts." },
       tiers: rules.map((tier) => ({ tier, rule: "allowlist" })),
       grants: [],
@@ -83,6 +84,21 @@ describe("GET /session/:id/approvals", () => {
     const asking = { how: "unknown", sentence: expect.stringContaining('"no-such"') };
     expect(await session.view()).toMatchObject({ asking });
     expect((await session.call("GET", "/status")).body).toMatchObject({ asking });
+  });
+
+  it("P7: `plan` is told as it is: whether the agent itself plans", async () => {
+    const session = await Approvals.open();
+    expect(await session.view()).toMatchObject({ plan: null });
+    await session.call("POST", "/approval-mode", { mode: "plan" });
+    await session.turn("whoami");
+    expect(await session.view()).toMatchObject({ plan: { agent: "planning" } });
+    // It leaves the mode by itself, and is not said to plan any more.
+    await session.turn("mode auto");
+    const left = { agent: "not_planning", note: expect.stringContaining('its mode "auto"') };
+    expect(await session.view()).toMatchObject({ approvalMode: "plan", plan: left });
+    const profiles = new Map([echo("--no-modes", "--no-config")]);
+    const without = await Approvals.open({ approvalMode: "plan" }, { stage: { profiles } });
+    expect(await without.view()).toMatchObject({ plan: { agent: "unknown" } });
   });
 
   it("P2: an agent without modes is not said to ask in one of them", async () => {

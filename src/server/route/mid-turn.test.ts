@@ -1,15 +1,19 @@
 import { describe, expect, it } from "vitest";
+import { objectAt, stringAt } from "../../core/json.ts";
 import { STEERED_MESSAGES_MAX } from "../../core/limits.ts";
 import { echo } from "../../session/stage.fixture.ts";
 import { STRANGER } from "../daemon.fixture.ts";
+import type { StreamClient } from "../http/stream-client.fixture.ts";
 import { heard, openWork, Work } from "./work.fixture.ts";
 
 /** A turn that waits for an answer, at an agent that takes words in between, or does not. */
-async function atWork(...flags: readonly string[]) {
+async function atWork(how: string | { readonly script?: string } = {}) {
+  const flags = typeof how === "string" ? [how] : [];
+  const { script = "ask\nsay first" } = typeof how === "string" ? {} : how;
   const world = await openWork({ stage: { profiles: new Map([echo(...flags)]) } });
   const work = await Work.made(world, "ada");
   const stream = await work.stream();
-  const promptId = await work.admitted("ask\nsay first");
+  const promptId = await work.admitted(script);
   const { requestId } = (await heard(stream, "permission_request")).data.data;
   const goOn = () => {
     const body = { outcome: { outcome: "selected", optionId: "allow_once" } };
@@ -53,6 +57,72 @@ describe("a message to an agent that takes words in between", () => {
     }
     const refused = { accepted: false, reason: "queue_full" };
     expect((await send({ message: "say one more" })).body).toEqual(refused);
+  });
+});
+
+/** How Qwen Code fetches what was said into its turn. */
+const FETCH = "call craft/drainMidTurnQueue {}";
+const MAY_GO_ON = "call craft/claimTodoStopGuardContinuation {}";
+
+/** All that the agent said so far. */
+function textOf(stream: StreamClient): string {
+  const updates = stream.frames.map(({ data }) => objectAt(data.data, "update") ?? {});
+  const said = updates.filter((update) => update.sessionUpdate === "agent_message_chunk");
+  return said.map((update) => stringAt(objectAt(update, "content") ?? {}, "text") ?? "").join("");
+}
+
+describe("a message to an agent that fetches", () => {
+  it("P2: is fetched once, in its order, and has its verdict with the turn", async () => {
+    const script = ["ask", FETCH, MAY_GO_ON, FETCH, "say over"].join("\n");
+    const { work, stream, promptId, goOn, send, list } = await atWork({ script });
+    const ids = ["3f8a1c9e-0000-4000-8000-0123456789ab", "m2"];
+    await send({ message: "use tabs", messageId: ids[0] });
+    await send({ message: "and be quick", messageId: ids[1] });
+    await goOn();
+    const verdict = await heard(stream, "turn_complete", promptId);
+    const own = await heard(stream, "turn_complete", ids[0]);
+    expect(Number(own.id)).toBeGreaterThan(Number(verdict.id));
+    const said = textOf(stream);
+    const fetched = { messages: ["use tabs", "and be quick"], hasQueuedPrompt: false };
+    const answers = [...said.matchAll(/drainMidTurnQueue: (.*)\n/g)].map(([, text]) => text);
+    expect(answers.map((text) => JSON.parse(text ?? ""))).toMatchObject([
+      { ...fetched, items: ids.map((messageId) => ({ messageId })) },
+      { messages: [], items: [], hasQueuedPrompt: false },
+    ]);
+    expect(said).toContain('{"claimed":true,"hasQueuedPrompt":false}');
+    expect(await list()).toEqual({
+      messages: [],
+      settledMessageIds: ids,
+      promotedMessageIds: [],
+    });
+    const verdicts = stream.frames.filter(({ data }) => data.type === "turn_complete");
+    expect(verdicts).toHaveLength(3);
+    const turn = await work.call("GET", `/turns/${ids[0]}`);
+    expect(turn.body).toMatchObject({ state: "completed", stopReason: "end_turn" });
+  });
+
+  it("waits as before if it is a command, and the agent hears that something waits", async () => {
+    const script = ["ask", FETCH, MAY_GO_ON].join("\n");
+    const { stream, promptId, goOn, send } = await atWork({ script });
+    await send({ message: "/help", messageId: "m1" });
+    await goOn();
+    await heard(stream, "turn_complete", promptId);
+    const said = textOf(stream);
+    expect(said).toContain('{"messages":[],"items":[],"hasQueuedPrompt":true}');
+    expect(said).toContain('{"claimed":false,"hasQueuedPrompt":true}');
+    const ran = (await heard(stream, "command_result")).data.data;
+    expect(ran).toMatchObject({ code: "help_shown" });
+  });
+
+  it("P2: has the verdict of a turn that fails after it", async () => {
+    const script = ["ask", FETCH, "crash"].join("\n");
+    const { stream, promptId, goOn, send } = await atWork({ script });
+    const messageId = "3f8a1c9e-0000-4000-8000-0123456789ac";
+    await send({ message: "use tabs", messageId });
+    await goOn();
+    await heard(stream, "turn_error", promptId);
+    const own = await heard(stream, "turn_error", messageId);
+    expect(own.data.data).toMatchObject({ code: "channel_closed" });
   });
 });
 

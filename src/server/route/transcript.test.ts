@@ -145,6 +145,21 @@ describe("GET /session/:id/transcript", () => {
     }
   });
 
+  it("P8: refuses what is no cursor alike, whether there is such a session or not", async () => {
+    const beside = await conversation("1");
+    const ask = (id: string, query: string) =>
+      beside.world.call("GET", `/session/${id}/transcript?${query}`);
+    const unknown = beside.world.daemon.world.ids.session();
+    const [here, nowhere] = await Promise.all([
+      ask(beside.sessionId, "cursor=odd"),
+      ask(unknown, "cursor=odd"),
+    ]);
+    expect([nowhere.status, nowhere.body]).toEqual([here.status, here.body]);
+    expect(nowhere.body.code).toBe("invalid_transcript_cursor");
+    expect((await ask(unknown, "limit=0")).body.code).toBe("invalid_transcript_limit");
+    expect((await ask(unknown, "limit=1")).status).toBe(404);
+  });
+
   it("P3: says so when the log that a cursor belongs to is not there any more", async () => {
     const beside = await conversation("1");
     const { sessionId } = beside;

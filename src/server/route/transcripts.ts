@@ -11,7 +11,12 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
-import { EXPORT_FORMATS, isExportFormat, type TranscriptStart } from "../../session/index.ts";
+import {
+  EXPORT_FORMATS,
+  isExportFormat,
+  isTranscriptCursor,
+  type TranscriptStart,
+} from "../../session/index.ts";
 import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, events, file, json, refused } from "../http/answer.ts";
@@ -116,7 +121,10 @@ function startOf(query: TranscriptQuery): Result<TranscriptStart> {
   const { cursor, beforeRecordId, direction } = query;
   if (cursor !== undefined) {
     const isAlone = beforeRecordId === undefined && direction === undefined;
-    return isAlone ? ok({ from: "cursor", cursor }) : fail("invalid_transcript_cursor");
+    // As with the limit, a request that no session can answer is refused before one is looked up.
+    return isAlone && isTranscriptCursor(cursor)
+      ? ok({ from: "cursor", cursor })
+      : fail("invalid_transcript_cursor");
   }
   if (beforeRecordId === undefined) return ok({ from: direction ? "last" : "first" });
   const recordId = parsePromptId(beforeRecordId);
@@ -146,12 +154,13 @@ export function exportRoute(daemon: Daemon): Route {
           return json(400, { ...errorBody(why), allowedFormats });
         }
         const name = `fermata-${session.key.sessionId}`.replace(/[^A-Za-z0-9._-]/g, "_");
-        const exported = await session.export(format);
-        return answerTo(exported, ({ mediaType, pieces }) => {
-          return file(mediaType, pieces, {
+        const exported = await session.export(format, request.signal);
+        return answerTo(exported, ({ mediaType, pieces, end }) => {
+          const headers = {
             "Content-Disposition": `attachment; filename="${name}.${format}"`,
             "Content-Security-Policy": EXPORT_POLICY,
-          });
+          };
+          return { ...file(mediaType, pieces, headers), afterwards: () => void end() };
         });
       }),
   });

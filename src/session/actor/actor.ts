@@ -13,7 +13,7 @@ import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { type OpenHistory, weightOf } from "./history.ts";
-import type { HeldCommand, HeldCommands, TurnMemory } from "./open-turns.ts";
+import { HeldCommands, type TakenCommand, type TurnMemory } from "./open-turns.ts";
 import { CommitPipeline } from "./pipeline.ts";
 import {
   isPersisted,
@@ -117,7 +117,7 @@ export class SessionActor implements SessionSeat {
 
   /** Decides a command, and answers when that is durable. */
   decide(command: Command): Promise<Outcome> {
-    return new Promise((resolve) => this.#take(command, resolve));
+    return new Promise((resolve, reject) => this.#take({ command, resolve, reject }));
   }
 
   async submit(command: Command): Promise<Refusal | null> {
@@ -147,11 +147,12 @@ export class SessionActor implements SessionSeat {
   }
 
   /** `settled` gives back the permit for the end of a large turn, which this command is. */
-  #take(command: Command, resolve: (outcome: Outcome) => void, settled?: () => void) {
+  #take(taken: TakenCommand, settled?: () => void) {
     if (this.#held !== null) {
-      this.#held.commands.push({ command, resolve });
+      this.#held.push(taken);
       return;
     }
+    const { command, resolve } = taken;
     if (this.#isOver) {
       settled?.();
       const gone = refusal("store_unavailable", { reason: "the session is being opened again" });
@@ -162,13 +163,13 @@ export class SessionActor implements SessionSeat {
     const before = this.#session;
     const { decision, written, isRedacted } = this.#decided(command);
     if (settled === undefined && this.#history.isLarge && isPersisted(written)) {
-      this.#hold({ command, resolve });
+      this.#hold(taken);
       return;
     }
     if (isRedacted) this.#tellRedacted(command.type);
     const snapshot = this.#snapshotFor(command, decision, written);
     if (snapshot === "too large") {
-      this.#refuseCommit(resolve, settled);
+      this.#refuseCommit(taken, settled);
       return;
     }
     if (snapshot === null) settled?.();
@@ -228,22 +229,14 @@ export class SessionActor implements SessionSeat {
     return { decision: again, written: rewritten, isRedacted: true };
   }
 
-  /**
-   * The end of a large turn takes several times its memory, so it waits for that of another. What
-   * comes meanwhile is decided after it.
-   */
-  #hold(first: HeldCommand) {
-    const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>();
-    const held = { commands: [first], goesOn };
-    this.#held = held;
+  #hold(first: TakenCommand) {
     this.#memory.isSettling = true;
-    void this.#world.turns.settling.acquire().then((release) => {
-      this.#held = null;
-      this.#memory.isSettling = false;
-      const [, ...others] = held.commands;
-      this.#take(first.command, first.resolve, release);
-      for (const { command, resolve } of others) this.#take(command, resolve);
-      goOn();
+    this.#held = new HeldCommands(first, this.#world.turns.settling, {
+      begin: () => {
+        this.#held = null;
+        this.#memory.isSettling = false;
+      },
+      take: (taken, settled) => this.#take(taken, settled),
     });
   }
 
@@ -277,10 +270,11 @@ export class SessionActor implements SessionSeat {
   }
 
   /** What cannot be remembered has not happened: the turn fails instead, and says why. */
-  #refuseCommit(resolve: (outcome: Outcome) => void, settled?: () => void) {
+  #refuseCommit(taken: TakenCommand, settled?: () => void) {
     const { turnId } = this.#session.connection.turn;
     if (turnId === null) return settled?.();
-    this.#take({ ...this.#server(), type: "commit_refused", turnId }, resolve, settled);
+    const command: Command = { ...this.#server(), type: "commit_refused", turnId };
+    this.#take({ ...taken, command }, settled);
   }
 
   #watchSize(atMs: number) {

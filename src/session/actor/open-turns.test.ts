@@ -3,7 +3,7 @@ import { parseTenantId, parseUserId } from "../../core/id.ts";
 import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
 import { turn } from "../runtime.fixture.ts";
 import { Stage } from "../stage.fixture.ts";
-import { OpenTurns, TurnMemory } from "./open-turns.ts";
+import { HeldCommands, OpenTurns, type TakenCommand, TurnMemory } from "./open-turns.ts";
 
 const MIB = 1_024 * 1_024;
 
@@ -115,5 +115,30 @@ describe("P10: large turns", () => {
     expect(live.session.lastTurnError).toBeNull();
     expect(live.session.running).toBeNull();
     await runtime.shutDown(AbortSignal.abort());
+  });
+
+  it("that fail at their end give back the permit, and what waits is decided", async () => {
+    const { settling } = new OpenTurns(0);
+    const log: string[] = [];
+    const taken = (promptId: string): TakenCommand => ({
+      command: { type: "metadata", atMs: 0, displayName: promptId, actor: { kind: "server" } },
+      resolve: () => {},
+      reject: (thrown) => log.push(`${promptId} failed: ${thrown}`),
+    });
+    const last = taken("last");
+    const held = new HeldCommands(taken("end"), settling, {
+      begin: () => log.push("begun"),
+      take: (one) => {
+        if (one !== last) throw "no memory";
+        log.push("last decided");
+      },
+    });
+    held.push(taken("next"));
+    held.push(last);
+    await held.goesOn;
+    const all = ["begun", "end failed: no memory", "next failed: no memory", "last decided"];
+    expect(log).toEqual(all);
+    // The one permit is free, so this resolves.
+    (await settling.acquire())();
   });
 });

@@ -103,13 +103,47 @@ function bytesOf(members: readonly TurnMemory[]): number {
   return members.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** A command that waits, and its answer. */
-export interface HeldCommand {
+/** A command, and its answer. */
+export interface TakenCommand {
   readonly command: Command;
   resolve(outcome: Outcome): void;
+  reject(thrown: unknown): void;
 }
 
-export interface HeldCommands {
-  readonly commands: HeldCommand[];
+interface HeldDeps {
+  /** The permit is there: commands that come from now on are not held. */
+  begin(): void;
+  /** `settled` gives back the permit for the end of a large turn, which this command is. */
+  take(taken: TakenCommand, settled?: () => void): void;
+}
+
+/**
+ * The commands of a session while the end of its large turn waits for that of another, because it
+ * takes several times its memory. What comes meanwhile is decided after it. A command that throws
+ * fails alone: it keeps neither the permit nor the commands behind it.
+ */
+export class HeldCommands {
+  readonly #commands: TakenCommand[];
+  /** Resolves when all of them are decided. */
   readonly goesOn: Promise<void>;
+
+  constructor(first: TakenCommand, settling: Semaphore, { begin, take }: HeldDeps) {
+    this.#commands = [first];
+    this.goesOn = settling.acquire().then((release) => {
+      begin();
+      for (const taken of this.#commands) {
+        try {
+          if (taken === first) take(taken, release);
+          else take(taken);
+        } catch (thrown) {
+          if (taken === first) release();
+          taken.reject(thrown);
+        }
+      }
+    });
+  }
+
+  push(taken: TakenCommand) {
+    this.#commands.push(taken);
+  }
 }

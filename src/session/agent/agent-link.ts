@@ -19,7 +19,7 @@ import { skillBlock } from "../../core/skill/instructions.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { SessionWorld } from "../world.ts";
-import { askingMode, modeOnArrival, usualMode } from "./agent-modes.ts";
+import { askingMode, modeOnArrival, offeredMode, usualMode } from "./agent-modes.ts";
 import type { AgentReports, AgentSetting } from "./agent-reports.ts";
 import {
   Briefing,
@@ -301,6 +301,8 @@ export class AgentLink {
       usageSuspect: (suspicion) => unlessOver(() => reports.usageSuspect(suspicion)),
       ask: (ask, signal) => this.asks.ask(ask, signal),
       access: (access, signal) => this.asks.access(access, signal),
+      takeMessages: async () => (this.#isOver ? [] : reports.takeMessages()),
+      hasQueuedPrompt: () => !this.#isOver && reports.hasQueuedPrompt(),
       exit: (exit) => {
         unlessOver(() => reports.exit(exit));
         this.#isOver = true;
@@ -340,9 +342,10 @@ export class AgentLink {
 
   /** Without one there is nothing to set: the agent has no modes, or is in the right one. */
   async #changeMode(mode: string | null): Promise<void> {
-    if (mode === null) return;
-    const set = await this.#session?.setMode(mode);
-    if (set?.ok === false) this.#refused({ setting: "mode", value: mode }, set.refusal);
+    const session = this.#session;
+    if (mode === null || session === null) return;
+    const set = await session.setMode(offeredMode(session.offer, mode));
+    if (!set.ok) this.#refused({ setting: "mode", value: mode }, set.refusal);
   }
 
   /** An agent that is gone or leaving is no news here. */

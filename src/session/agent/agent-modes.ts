@@ -1,7 +1,7 @@
 import type { AgentOffer, AgentSession } from "../../agent/agent.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { type AgentAsking, wantsAsks } from "../../core/policy/asking.ts";
-import { hasWord } from "../../core/policy/risk.ts";
+import { hasWord, isMode } from "../../core/policy/risk.ts";
 import type { Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 
@@ -21,7 +21,7 @@ export interface AgentNow {
 export function agentNow(agent: AgentSession | null): AgentNow | null {
   if (agent === null) return null;
   const { offer } = agent;
-  const setMode = (modeId: string) => agent.setMode(modeId);
+  const setMode = (modeId: string) => agent.setMode(offeredMode(offer, modeId));
   return { model: offer.model ?? null, modes: agentModes(offer), setMode };
 }
 
@@ -38,6 +38,15 @@ export function agentModes({
   if (option === undefined) return { current: null, ids: [] };
   const current = stringAt(option, "currentValue");
   return { current, ids: namesIn(choicesOf(option.options), "value") };
+}
+
+/** The agent's own id for a mode; the mode itself if the agent has none for it. */
+export function offeredMode(
+  offer: Pick<AgentOffer, "modes" | "configOptions">,
+  mode: string,
+): string {
+  const { ids } = agentModes(offer);
+  return ids.includes(mode) ? mode : (ids.find((id) => isMode(id, mode)) ?? mode);
 }
 
 /**

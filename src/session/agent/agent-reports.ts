@@ -1,4 +1,4 @@
-import type { AgentAsk } from "../../agent/agent.ts";
+import type { AgentAsk, TakenMessage } from "../../agent/agent.ts";
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { AskId, ClientId, TurnId } from "../../core/id.ts";
@@ -13,7 +13,7 @@ import {
   SERVER,
 } from "../../core/session/command.ts";
 import type { AgentExit, InstructionsSent, UsageSuspicion } from "../../core/session/event.ts";
-import type { ModelPart } from "../../core/session/state.ts";
+import { type ModelPart, messagesToTake } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionSeat } from "../participant.ts";
 import { turnBound } from "../tenant/policy-check.ts";
@@ -105,6 +105,20 @@ export class AgentReports {
     const why = await this.#seat.submit({ ...this.#by(), ...bound.value, ...command });
     const { openAsks } = this.#seat.decided.connection.turn;
     return why ?? (openAsks.has(requestId) ? "people" : "decided");
+  }
+
+  /** Answers when it is durable what the agent has; none if a client was faster. */
+  async takeMessages(): Promise<readonly TakenMessage[]> {
+    this.#held.interrupt();
+    const taken = messagesToTake(this.#seat.decided);
+    const promptIds = taken.map(({ promptId }) => promptId);
+    const command = { ...this.#by(), type: "take_messages", promptIds } as const;
+    const why = taken.length === 0 ? null : await this.#seat.submit(command);
+    return why === null ? taken : [];
+  }
+
+  hasQueuedPrompt(): boolean {
+    return this.#seat.decided.queue.length > 0;
   }
 
   /**

@@ -101,7 +101,7 @@ export class AgentSide implements Participant {
     } else if (event.type === "agent_access") {
       const { requestId, allowed, by } = event.data;
       this.#link?.asks.permitted(requestId, { allowed, reason: ACCESS_REFUSED[by] });
-    } else if (event.type === "mid_turn_message_injected") {
+    } else if (event.type === "mid_turn_message_injected" && !event.data.takenPromptId) {
       const by = this.#senderOf(event);
       for (const { messageId, content } of event.data.items) {
         void this.#steer(messageId, content, by);

@@ -207,6 +207,7 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   remove_prompt: true,
   refuse_prompt: true,
   steer: true,
+  take_messages: true,
   cancel: true,
   reserve_slice: true,
   deadline_passed: true,

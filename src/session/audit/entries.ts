@@ -108,6 +108,16 @@ export function deletionEntry(
   return entry({ sessionId, key, atMs, act: "session_deleted", actor, details });
 }
 
+/** Returns the same for a session that was live until now. */
+export function liveDeletion(
+  { key, epoch, session }: Pick<SessionSeat, "key" | "epoch"> & { readonly session: Session },
+  actor: Actor,
+  atMs: number,
+): readonly JournalEntry[] {
+  const audience = session.chosen.audience ?? null;
+  return [deletionEntry({ sessionId: key.sessionId, epoch, actor, atMs, audience })];
+}
+
 export function deletionKey(sessionId: SessionId, epoch: string): string {
   return `${sessionId} ${epoch} deleted`;
 }

@@ -208,6 +208,15 @@ export interface TailNode {
 }
 
 /**
+ * Whether what was published at this place may go out to a stream that has events up to `through`
+ * for now. What has no number waits for no event that comes after it; nothing follows the end.
+ */
+export function mayLeave({ at, entry }: TailNode, through: number, endsAfter: number): boolean {
+  const isUnnumbered = entry?.next.at.id === at.id;
+  return at.id < through || (isUnnumbered && at.id < endsAfter);
+}
+
+/**
  * What was published lately, as a chain that only leads forward. The bus keeps nothing but its
  * empty end; what lies before it lives exactly as long as some subscriber still stands there. So
  * publishing costs the same for one subscriber as for many, nothing is copied, and a session that

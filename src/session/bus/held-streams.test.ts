@@ -89,6 +89,30 @@ describe("an event that is held back from the streams of a client", () => {
     expect(await heard(own)).toEqual([4, "replay_complete"]);
   });
 
+  it("P10: does not hold what has no id and was said before it", async () => {
+    const own = world.subscribe({ clientId: ada });
+    await world.say(2);
+    world.bus.announce(notice("before", {}));
+    await sayHeld(1, 3);
+    world.bus.announce(notice("after", {}));
+    expect(await heard(own)).toEqual([1, 2, "before"]);
+    const next = heard(own);
+    world.bus.holdClient(ada, []);
+    expect(await next).toEqual([3, "after"]);
+  });
+
+  it("P10: lets it pass to a reader that has taken all before it, at once", async () => {
+    const own = world.subscribe({ clientId: ada });
+    await world.say(2);
+    expect(await heard(own)).toEqual([1, 2]);
+    const next = heard(own);
+    await world.append(1);
+    world.bus.holdClient(ada, [3]);
+    world.bus.announce(notice("before", {}));
+    world.publish();
+    expect(await next).toEqual(["before"]);
+  });
+
   it("comes before the last words when the stream ends", async () => {
     const own = world.subscribe({ clientId: ada });
     await sayHeld(2, 2);

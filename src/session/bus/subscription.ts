@@ -8,6 +8,7 @@ import type { Audience } from "../../core/session/visibility.ts";
 import {
   Backlog,
   CatchUp,
+  mayLeave,
   type PastSource,
   type Tail,
   type TailNode,
@@ -233,17 +234,16 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   #takeLive(from: TailNode, batches: Batch[]) {
     let place = from;
     const through = this.#through;
-    while (place.entry !== null && place.at.id < through) {
+    while (place.entry !== null && mayLeave(place, through, this.#endsAfter)) {
       const { batch, next } = place.entry;
       const isWhole = next.at.id <= through;
       const unseen = unseenOf(isWhole ? batch : seenOf(batch, through), this.#cursor);
       if (unseen !== null) batches.push(unseen);
-      if (!isWhole) this.#cursor = Math.max(this.#cursor, through);
+      this.#cursor = Math.max(this.#cursor, isWhole ? next.at.id : through);
       if (!isWhole) break;
       place = next;
     }
     this.#place = place;
-    this.#cursor = Math.max(this.#cursor, place.at.id);
   }
 
   async #takeStored(catchUp: CatchUp): Promise<Chunk | null> {

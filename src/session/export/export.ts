@@ -2,6 +2,7 @@ import { EXPORT_CHUNK_CHARS } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { markdown } from "./markdown.ts";
+import type { ExportReader } from "./permits.ts";
 import {
   type Exported,
   type ExportSource,
@@ -31,9 +32,27 @@ export function isExportFormat(text: string): text is ExportFormat {
   return Object.hasOwn(EXPORT_FORMATS, text);
 }
 
-/** Writes exports: in threads of their own, or where time is simulated, in this one. */
+/** A file that is being written. */
+export interface OpenedExport {
+  /** If it cannot be written to its end, they end with an `ExportBroken`. */
+  readonly pieces: AsyncIterable<string>;
+  /** Nothing more of it is read. */
+  end(): Promise<void>;
+}
+
+/** A session as a file, and what kind of file that is. */
+export interface ExportedFile extends OpenedExport {
+  readonly mediaType: string;
+}
+
+/** Writes exports: in processes of their own, or where time is simulated, in this one. */
 export interface ExportWriter {
-  pieces(exported: Exported, format: ExportFormat): AsyncIterable<string>;
+  /** Begins to write a file, for a reader who may leave at any time. */
+  open(
+    exported: Exported,
+    format: ExportFormat,
+    reader: ExportReader,
+  ): Promise<Result<OpenedExport>>;
   /** Resolves when nothing is written any more. */
   end(): Promise<void>;
 }
@@ -48,11 +67,17 @@ export async function openExport(source: ExportSource): Promise<Result<Exported>
 }
 
 /** The file of a session, in pieces, with what kind of file that is. */
-export async function exportFile(source: ExportSource, format: ExportFormat, writer: ExportWriter) {
-  const opened = await openExport(source);
-  if (!opened.ok) return opened;
-  const pieces = writer.pieces(opened.value, format);
-  return ok({ mediaType: EXPORT_FORMATS[format].mediaType, pieces });
+export async function exportFile(
+  source: ExportSource,
+  format: ExportFormat,
+  reader: ExportReader,
+  writer: ExportWriter,
+): Promise<Result<ExportedFile>> {
+  const exported = await openExport(source);
+  if (!exported.ok) return exported;
+  const opened = await writer.open(exported.value, format, reader);
+  const { mediaType } = EXPORT_FORMATS[format];
+  return opened.ok ? ok({ ...opened.value, mediaType }) : opened;
 }
 
 /**

@@ -76,7 +76,7 @@ function recordOf({ turns, events, messages }: Stored, change: Partial<StoredRec
   return stored;
 }
 
-/** An export as its thread writes it, in this thread. */
+/** An export as its process writes it, in this process. */
 export async function exportSession(
   source: ExportSource,
   format: ExportFormat,

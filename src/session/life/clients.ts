@@ -2,11 +2,12 @@ import type { Refusal } from "../../core/error.ts";
 import type { ClientId, UserId } from "../../core/id.ts";
 import { CLIENTS_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
-import type { Actor } from "../../core/session/command.ts";
+import { type Actor, SERVER } from "../../core/session/command.ts";
 import type { Viewer } from "../../core/session/visibility.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
 import { changeIn } from "../actor/written.ts";
+import { liveDeletion } from "../audit/entries.ts";
 import type { SessionStreams } from "../bus/streams.ts";
 import { EVICTED, ensureAgent, retryIfEvicted } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
@@ -248,7 +249,9 @@ export class Departures {
     }
     await registry.evict(live, "killed", async () => {
       if (live.attendance.attachCount > 0 || live.session.totals.promptCount > 0) return;
-      const deleted = await world.store.delete(live.key, world.holder, []);
+      // Without the entry a crash right after the deletion would look like a lost session.
+      const audit = liveDeletion(live, SERVER, world.clock.nowMs());
+      const deleted = await world.store.delete(live.key, world.holder, audit);
       if (deleted.ok) streams.deleted(live.key, live.session.chosen.audience ?? null);
     });
   }

@@ -1,7 +1,7 @@
 import { EMPTY_SESSIONS_SOUGHT_MAX } from "../../core/limits.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { deletionEntry } from "../audit/entries.ts";
+import { liveDeletion } from "../audit/entries.ts";
 import type { SessionStreams } from "../bus/streams.ts";
 import type { LiveSession } from "../live.ts";
 import type { SessionRegistry } from "../registry.ts";
@@ -26,12 +26,9 @@ export async function deleteIfEmpty(
   if (!isClosedEmpty(live)) return;
   await registry.release(live, async () => {
     if (!isClosedEmpty(live)) return;
-    const { key, epoch, session } = live;
-    const audience = session.chosen.audience ?? null;
-    const atMs = world.clock.nowMs();
-    const audit = [deletionEntry({ sessionId: key.sessionId, epoch, actor, atMs, audience })];
-    const deleted = await world.store.delete(key, world.holder, audit);
-    if (deleted.ok) streams.deleted(key, audience);
+    const audit = liveDeletion(live, actor, world.clock.nowMs());
+    const deleted = await world.store.delete(live.key, world.holder, audit);
+    if (deleted.ok) streams.deleted(live.key, live.session.chosen.audience ?? null);
   });
 }
 

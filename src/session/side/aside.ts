@@ -328,6 +328,14 @@ export class AsideSession implements AgentListener {
     return { allowed: false, reason: "an aside acts on nothing" };
   }
 
+  async takeMessages() {
+    return [];
+  }
+
+  hasQueuedPrompt() {
+    return false;
+  }
+
   exit() {
     this.#settle(null);
     this.#allReported();

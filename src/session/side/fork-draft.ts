@@ -29,7 +29,7 @@ import {
   windowWith,
 } from "../actor/history.ts";
 import { recordOf, type Written, writeEvents } from "../actor/written.ts";
-import { auditEntries } from "../audit/entries.ts";
+import { auditEntries, deletionEntry } from "../audit/entries.ts";
 import { isTenantsOwn } from "../life/recovery.ts";
 import { sessionPages } from "../replay.ts";
 import type { SessionWorld } from "../world.ts";
@@ -49,6 +49,7 @@ export function isUnfinishedFork({ sourceType }: { readonly sourceType: string |
 export async function deleteUnfinishedForks({
   store,
   holder,
+  clock,
 }: SessionWorld): Promise<Result<number>> {
   const tenants = await store.tenants();
   if (!tenants.ok) return tenants;
@@ -57,8 +58,9 @@ export async function deleteUnfinishedForks({
     for await (const page of sessionPages(store, tenantId, { sourceType: UNFINISHED_FORK })) {
       if (!page.ok && isTenantsOwn(page.refusal)) break;
       if (!page.ok) return page;
-      for (const { sessionId } of page.value.sessions) {
-        const gone = await store.delete({ tenantId, sessionId }, holder, []);
+      for (const row of page.value.sessions) {
+        const audit = [deletionEntry({ ...row, actor: SERVER, atMs: clock.nowMs() })];
+        const gone = await store.delete({ tenantId, sessionId: row.sessionId }, holder, audit);
         if (gone.ok) deleted += 1;
       }
     }
@@ -195,7 +197,12 @@ export class ForkDraft {
   /** What cannot be deleted now is deleted after the next start. */
   async discard(): Promise<void> {
     await this.#stored();
-    await this.#world.store.delete(this.key, this.#world.holder, []);
+    const { sessionId } = this.key;
+    const { epoch, session } = this.#log;
+    const audience = session.ok ? (session.value.chosen.audience ?? null) : [];
+    const atMs = this.#world.clock.nowMs();
+    const audit = [deletionEntry({ sessionId, epoch, audience, actor: SERVER, atMs })];
+    await this.#world.store.delete(this.key, this.#world.holder, audit);
   }
 
   /**

@@ -9,6 +9,7 @@ import {
   ceilingRefusal,
   lowerAutonomy,
 } from "../../core/policy/ceiling.ts";
+import { isMode } from "../../core/policy/risk.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { boundBy, modeOtherThanUsual, turnSettings } from "../../core/session/bounded.ts";
 import { type ClientActor, type Command, SERVER } from "../../core/session/command.ts";
@@ -223,7 +224,9 @@ async function agentRefusal(
   // One that is still to come is looked at when it has come.
   if (agentNow === null) return null;
   const { model, modes } = agentNow;
-  const agentMode = modeOtherThanUsual(session, modes.current);
+  const { agentMode: chosen } = session.connection;
+  const current = isMode(modes.current, chosen) ? chosen : modes.current;
+  const agentMode = modeOtherThanUsual(session, current);
   const why = ceilingRefusal(ceiling, { model, agentMode });
   if (why?.details.rule !== "agent_mode") return why;
   const usual = session.connection.agentMode ?? session.agentUsualMode ?? null;

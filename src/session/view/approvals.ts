@@ -3,7 +3,7 @@ import { GRANT_SEARCH_TURNS_MAX } from "../../core/limits.ts";
 import type { Ask } from "../../core/policy/ask.ts";
 import { ASKING_UNKNOWN, type AskingView, askingView } from "../../core/policy/asking.ts";
 import { tierRule } from "../../core/policy/gate.ts";
-import { RISK_TIERS, type RiskTier } from "../../core/policy/risk.ts";
+import { isMode, RISK_TIERS, type RiskTier } from "../../core/policy/risk.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
@@ -40,6 +40,8 @@ export async function approvalsView(
     agentMode: { chosen: connection.agentMode, observed: modes.current },
     // Whether the agent asks at all before it acts.
     asking: askingNow(world, live, modes.current),
+    // Whether the agent itself plans too; null unless the session is in `plan`.
+    plan: chosen.approvalMode === "plan" ? planView(modes) : null,
     // The rule for calls of each tier that have no grant.
     tiers: RISK_TIERS.map((tier) => {
       return { tier, rule: tierRule(securityMode, autonomyProfile, tier) };
@@ -59,6 +61,19 @@ export async function approvalsView(
 function modesOf({ modes, configOptions = [] }: AgentState): AgentModes {
   return agentModes({ modes: modes ?? null, configOptions });
 }
+
+/** What `plan` comes to: an agent may have no such mode, or refuse it, or leave it by itself. */
+function planView({ current, ids }: AgentModes) {
+  if (isMode(current, "plan")) return { agent: "planning", note: PLANNING };
+  if (current === null && ids.length === 0) return { agent: "unknown", note: NOT_PLANNING };
+  const isOffered = ids.some((id) => isMode(id, "plan"));
+  const why = isOffered ? `it is in its mode "${current}"` : "it has no mode to plan in";
+  return { agent: "not_planning", note: `The agent does not plan: ${why}. ${NOT_PLANNING}` };
+}
+
+const PLANNING = "The agent plans, and the server writes and runs nothing for it.";
+const NOT_PLANNING =
+  "The server writes and runs nothing for it; what the agent does by itself is bound by asks only.";
 
 function askView({ requestId, kind, tier, toolCall, askedAtMs, deadlineAtMs }: Ask) {
   const title = stringAt(toolCall, "title");

@@ -143,9 +143,9 @@ export class SessionReads {
     const settled = await settledMessageIds(this.#sourceOf(live));
     if (!settled.ok) return settled;
     const waiting = queuedMessages(live.session);
-    const waitingIds = new Set(waiting.map(({ messageId }) => messageId));
+    const others = new Set([...waiting.map(({ messageId }) => messageId), ...settled.value]);
     const known = promotedMessages(live.session).map(({ messageId }) => messageId);
-    const promoted = known.filter((messageId) => !waitingIds.has(messageId));
+    const promoted = known.filter((messageId) => !others.has(messageId));
     return ok({ waiting, settled: settled.value, promoted });
   }
 

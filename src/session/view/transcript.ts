@@ -183,6 +183,11 @@ function readTranscriptCursor(text: string, sessionId: SessionId): TranscriptCur
   return writeTranscriptCursor(cursor) === text ? cursor : null;
 }
 
+/** Whether it could be a cursor of some session: known without a look at any. */
+export function isTranscriptCursor(text: string): boolean {
+  return cursorSchema.safeParse(cursorParts(text)).success;
+}
+
 function cursorParts(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, "base64url").toString());

@@ -17,6 +17,7 @@ import type { ReplayEvent } from "../../core/replay/window.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/event.ts";
 import {
+  atWork,
   keyOfAdmission,
   type Session,
   steeredMessage,
@@ -77,21 +78,21 @@ export async function turnOf(
   source: TurnSource,
   promptId: PromptId,
 ): Promise<Result<TurnStatus | null>> {
-  const { running, queue } = source.session;
-  const pending = [...(running === null ? [] : [running]), ...queue];
+  const pending = [...atWork(source.session), ...source.session.queue];
   const found = pending.find((prompt) => prompt.promptId === promptId);
   if (found !== undefined) return ok(pendingStatus(source.session, found));
   return endedStatus(source, promptId);
 }
 
-function pendingStatus({ sessionId, running }: Session, prompt: WaitingPrompt): TurnStatus {
-  const { promptId, content, admittedAtMs: queuedAt, clientId } = prompt;
-  const isRunning = running?.promptId === promptId;
+function pendingStatus(session: Session, prompt: WaitingPrompt): TurnStatus {
+  const { sessionId, running } = session;
+  const { promptId, content, admittedAtMs: queuedAt, clientId, text } = prompt;
+  const isRunning = running !== null && atWork(session).some((one) => one.promptId === promptId);
   return {
     sessionId,
     state: isRunning ? "running" : "queued",
     promptId,
-    ...shownPrompt(promptText(content)),
+    ...shownPrompt(promptText(content) || text),
     queuedAt,
     ...(isRunning && { startedAt: running.startedAtMs }),
     ...(clientId !== null && { originatorClientId: clientId }),

@@ -205,7 +205,10 @@ describe("an access that no ask covers", () => {
   it("is done in yolo, and up to the tier of the autonomy profile", () => {
     expect(ruled(running({ securityMode: "yolo" }), RUN)?.allowed).toBe(true);
     const life = running({ autonomyProfile: "balanced" });
-    expect(ruled(life, WRITE)).toEqual({ allowed: true, by: "autonomy_profile" });
+    const inside: Access = { action: "write", path: "/workspace/a.ts" };
+    expect(ruled(life, inside)).toEqual({ allowed: true, by: "autonomy_profile" });
+    // Elsewhere people decide each write.
+    expect(ruled(life, WRITE)).toBeNull();
     expect(ruled(life, RUN)).toBeNull();
   });
 

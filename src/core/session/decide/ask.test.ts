@@ -210,6 +210,19 @@ describe("a vote", () => {
   });
 });
 
+describe("an ask to write where the server lets no agent write", () => {
+  it("P4: is refused before people are asked, even if everything may happen", () => {
+    for (const securityMode of ["ask", "yolo"] as const) {
+      const life = new Life().running({ securityMode });
+      const { events } = life.give("ask", newAsk("a1", { outside: "/etc/hosts" }), AGENT);
+      expect(dataOf(events, "permission_decided")).toMatchObject([
+        { gate: "workspace", allowed: false, outcome: { outcome: "selected", optionId: "no" } },
+      ]);
+      expect(life.state).toBe("running");
+    }
+  });
+});
+
 describe("a lasting permission", () => {
   const always = { outcome: "selected", optionId: "always" } as const;
 

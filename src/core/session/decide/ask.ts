@@ -27,7 +27,7 @@ import {
   ceilingRefusal,
   type GateRules,
 } from "../../policy/ceiling.ts";
-import { passGates } from "../../policy/gate.ts";
+import { passGates, refusedOutside } from "../../policy/gate.ts";
 import type { RiskTier } from "../../policy/risk.ts";
 import type { CappedBy } from "../ask-event.ts";
 import { turnSettings } from "../bounded.ts";
@@ -41,7 +41,7 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const why = askRefusal(session, command);
   if (why !== null) return refused(session, why);
   const draft = new Draft(session, command);
-  const { requestId, kind, toolCall, known, options, workflow } = command;
+  const { requestId, kind, toolCall, known, options, workflow, outside } = command;
   const call = { ...known, ...withoutNulls(toolCall) };
   const keys = approvalKeys(call, session.chosen.currentCwd);
   const tier = tierOf(call);
@@ -49,7 +49,10 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const { rules, capped } = rulesFor(session, command.bound);
   const about = { keys, ...(covered.length > 0 && { covers: covered }), tier };
   const judged = { ...about, ...(capped && { capped }) };
-  const ruling = passGates({ kind, keys, tier, options, workflow, ...rules });
+  const ruling =
+    outside === undefined
+      ? passGates({ kind, keys, tier, options, workflow, ...rules })
+      : refusedOutside(options);
   if (ruling.kind === "decided") {
     const { gate, allowed, outcome } = ruling;
     const decided = { requestId, toolCall, ...judged, gate, allowed, outcome };
@@ -101,7 +104,7 @@ function askPeople(draft: Draft, ask: PeopleAsk, askedAtMs: number, judged: Judg
 }
 
 /** As much of an ask as people have to do with. */
-type PeopleAsk = Omit<NewAsk, "known" | "workflow"> & Pick<Command, "bound">;
+type PeopleAsk = Omit<NewAsk, "known" | "workflow" | "outside"> & Pick<Command, "bound">;
 
 /**
  * An open ask by the policy of now. Users of the turn who may not approve for themselves are no

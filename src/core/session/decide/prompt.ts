@@ -29,8 +29,10 @@ import { type Decision, Draft, refused } from "../draft.ts";
 import { type CommandResult, type Stamp, stampOf } from "../event.ts";
 import {
   admissionKey,
+  atWork,
   type FirstAnswer,
   isMessage,
+  messagesToTake,
   pendingCount,
   type Session,
   steeredAs,
@@ -116,7 +118,7 @@ function promptRefusal(session: Session, prompt: NewPrompt, atMs: number): Refus
     deadlineAtMs === null || (Number.isSafeInteger(deadlineAtMs) && deadlineAtMs > atMs);
   if (!future) return refusal("invalid_deadline_ms");
   const pending = running === null ? queue : [running, ...queue];
-  if (pending.some((other) => other.promptId === promptId)) {
+  if ([...atWork(session), ...queue].some((other) => other.promptId === promptId)) {
     return refusal("prompt_id_conflict", { sessionId, promptId });
   }
   // The one that runs, or is next to run, is a prompt by now, even if it was a message.
@@ -272,6 +274,40 @@ export function steer(session: Session, command: Command<"steer">): Decision {
     },
     stampOf(promptId, originatorOf(command.actor)),
   );
+  return draft.accept();
+}
+
+/**
+ * The agent fetches messages that wait for the end of its turn, all of them or none. Each is taken
+ * once, and has its verdict with the turn (P2).
+ */
+export function takeMessages(session: Session, command: Command<"take_messages">): Decision {
+  const { running, sessionId } = session;
+  const waiting = new Map(messagesToTake(session).map((message) => [message.promptId, message]));
+  const draft = new Draft(session, command);
+  for (const promptId of command.promptIds) {
+    const message = waiting.get(promptId);
+    if (running === null || message === undefined) {
+      return refused(session, refusal("prompt_not_found", { sessionId, promptId }));
+    }
+    waiting.delete(promptId);
+    const { messageId, content, authority } = message;
+    draft.emit(
+      "mid_turn_message_injected",
+      {
+        messages: [promptText(content)],
+        messageIds: [messageId],
+        items: [{ messageId, content }],
+        takenPromptId: promptId,
+        ...(authority && { authority }),
+      },
+      stampOf(running.promptId, message),
+    );
+    if (message.waited) {
+      const over = { promptId, state: "completed" } as const;
+      draft.emit("pending_prompt_completed", over, stampOf(promptId, message));
+    }
+  }
   return draft.accept();
 }
 

@@ -125,6 +125,8 @@ export function pronounce(
   if (waited && notice === "after") {
     draft.emit("pending_prompt_completed", { promptId, state: "completed" }, stamp);
   }
+  // What its agent took into the turn ended with it, and the same way.
+  if (ran) for (const taken of prompt.taken ?? []) pronounce(draft, taken, verdict);
 }
 
 /** Clients branch at a turn by the names that the original server gives it: a turn has one. */

@@ -6,12 +6,12 @@ import {
   SHELL_CONTEXT_CHARS_MAX,
 } from "../../limits.ts";
 import { voterOf } from "../../policy/ask.ts";
-import type { TurnSpeaker } from "../../policy/bound.ts";
 import { cutText, lastOfText } from "../../text.ts";
 import type { Keyed, SessionEvent } from "../event.ts";
 import {
   admissionKey,
   type FirstAnswer,
+  isSameSpeaker,
   type RegisteredClient,
   type RunningPrompt,
   type Session,
@@ -125,18 +125,24 @@ export function waits(session: Session, event: SessionEvent<"pending_prompt_adde
 export function steered(session: Session, event: SessionEvent<"mid_turn_message_injected">) {
   const { running } = session;
   if (running === null) return session;
-  const { messageIds, authority = null } = event.data;
+  const { messageIds, authority = null, takenPromptId } = event.data;
   const steeredIds = [...running.steeredIds, ...messageIds];
   const speaker = { userId: event.originatorUserId ?? null, authority };
   const { steeredBy = [] } = running;
   const isKnown = [speakerOf(running), ...steeredBy].some((one) => isSameSpeaker(one, speaker));
   const others = isKnown ? {} : { steeredBy: [...steeredBy, speaker] };
-  return { ...session, running: { ...running, steeredIds, ...others } };
+  const steered = { ...session, running: { ...running, steeredIds, ...others } };
+  return takenPromptId === undefined ? steered : withTaken(steered, steered.running, takenPromptId);
 }
 
-/** The same user with another token may speak with another role. */
-function isSameSpeaker(one: TurnSpeaker, other: TurnSpeaker): boolean {
-  return one.userId === other.userId && one.authority?.role === other.authority?.role;
+/** The prompt waits no more, and has its verdict with the turn that it went into. */
+function withTaken(session: Session, running: RunningPrompt, promptId: PromptId): Session {
+  const [taken] = session.queue.filter((prompt) => prompt.promptId === promptId);
+  if (taken === undefined) return session;
+  const queue = session.queue.filter((prompt) => prompt !== taken);
+  // What it says is in the log; here it would count towards no limit.
+  const kept = { ...taken, content: [], waited: false };
+  return { ...session, queue, running: { ...running, taken: [...(running.taken ?? []), kept] } };
 }
 
 /** A failed call to the agent has the same event type, but is no request to stop. */

@@ -1,0 +1,192 @@
+import { setImmediate as turnOfLoop } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  EXPORT_CHUNK_CHARS,
+  EXPORT_PIECE_MS_MAX,
+  EXPORT_PROCESSES_MAX,
+  EXPORT_UNREAD_MS_MAX,
+} from "../../core/limits.ts";
+import { fail, ok } from "../../core/result.ts";
+import { Life } from "../../core/session/life.fixture.ts";
+import { type Clock, SYSTEM_CLOCK } from "../../platform/clock.ts";
+import { keyOf } from "../../store/sample.fixture.ts";
+import { EXPORT_FORMATS, type ExportFormat, isExportFormat, openExport } from "./export.ts";
+import type { ExportReader } from "./permits.ts";
+import { ExportProcesses } from "./process.ts";
+import { exportSession, type Stored, sourceOf, storedLife, textOf } from "./source.fixture.ts";
+import type { Exported, ExportSource } from "./source.ts";
+
+const FORMATS = Object.keys(EXPORT_FORMATS).filter(isExportFormat);
+
+const MISBEHAVING = {
+  script: new URL("./misbehaving-writer.fixture.ts", import.meta.url),
+  heapBytesMax: 32 * 1_024 * 1_024,
+};
+
+function lifeThatSays(text: string): Life {
+  const life = new Life().running();
+  life.says(text);
+  life.complete("t1");
+  return life;
+}
+
+const stored = (text = "*one*", change: Stored["change"] = {}): Stored => ({
+  ...storedLife(lifeThatSays(text)),
+  messages: ['{"v":1,"role":"user"}'],
+  change,
+});
+
+async function opened(source: ExportSource): Promise<Exported> {
+  const result = await openExport(source);
+  if (!result.ok) throw new Error(result.refusal.code);
+  return result.value;
+}
+
+/** A clock whose timers fire when a test says so. */
+class HandClock implements Clock {
+  readonly #due = new Map<() => void, number>();
+  nowMs = () => 0;
+  after(ms: number, act: () => void) {
+    this.#due.set(act, ms);
+    return () => void this.#due.delete(act);
+  }
+  get dueMs(): readonly number[] {
+    return [...this.#due.values()];
+  }
+  fire() {
+    for (const act of this.#due.keys()) act();
+  }
+}
+
+/** The one person of a server without tokens. */
+function reader(signal = new AbortController().signal): ExportReader {
+  return { tenantId: keyOf("s").tenantId, userId: null, signal };
+}
+
+async function piecesOf(exported: Exported, format: ExportFormat, by = reader()) {
+  const file = await processes.open(exported, format, by);
+  return file.ok ? ok(file.value.pieces) : file;
+}
+
+/** Why an export is not written. */
+async function codeOf(...job: Parameters<typeof piecesOf>): Promise<string> {
+  const pieces = await piecesOf(...job);
+  return pieces.ok ? "written" : pieces.refusal.code;
+}
+
+let processes = new ExportProcesses(SYSTEM_CLOCK);
+
+function processesWith(...options: ConstructorParameters<typeof ExportProcesses>): ExportProcesses {
+  processes = new ExportProcesses(...options);
+  return processes;
+}
+
+afterEach(() => processes.end());
+
+describe("an export in a process of its own", () => {
+  it.each(FORMATS)("is the same file as one that is written here: %s", async (format) => {
+    const { source } = sourceOf(stored(), 1);
+    processesWith(SYSTEM_CLOCK);
+    const text = await textOf(await piecesOf(await opened(source), format));
+    expect(text).toBe(await textOf(await exportSession(source, format)));
+    expect(text).toContain("one");
+    expect(processes.counts.processes).toBe(0);
+  });
+
+  it("P10: leaves in pieces of a bounded size, with no character in two of them", async () => {
+    const life = lifeThatSays(`x${"\u{1f600}".repeat(EXPORT_CHUNK_CHARS)}`);
+    const { source } = sourceOf(storedLife(life));
+    const pieces: string[] = [];
+    processesWith(SYSTEM_CLOCK);
+    const all = await piecesOf(await opened(source), "jsonl");
+    for await (const piece of all.ok ? all.value : expect.fail()) pieces.push(piece);
+    expect(pieces.length).toBeGreaterThan(2);
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(EXPORT_CHUNK_CHARS);
+    expect(pieces.every((piece) => piece.isWellFormed())).toBe(true);
+    expect(pieces.join("")).toBe(await textOf(await exportSession(source, "jsonl")));
+  });
+
+  it("is refused if it fails before its first piece, and else breaks off", async () => {
+    const { source } = sourceOf(stored());
+    const failing = { ...source, turns: async () => fail("store_unavailable", { reason: "x" }) };
+    processesWith(SYSTEM_CLOCK);
+    expect(await codeOf(await opened(failing), "md")).toBe("store_unavailable");
+    const events = async () => fail("store_unavailable", { reason: "x" });
+    const long = sourceOf(stored("a".repeat(3 * EXPORT_CHUNK_CHARS), { lastEventId: 99 })).source;
+    const broken = await piecesOf(await opened({ ...long, events }), "jsonl");
+    await expect(textOf(broken)).rejects.toThrow("store_unavailable");
+    expect(processes.counts.processes).toBe(0);
+  });
+});
+
+describe("P10: a reader of an export who leaves", () => {
+  const long = () => sourceOf(stored("a".repeat(3 * EXPORT_CHUNK_CHARS))).source;
+
+  it.each(["read", "left unread"])("ends its process, if its pieces are %s", async (how) => {
+    processesWith(SYSTEM_CLOCK);
+    const file = await processes.open(await opened(long()), "jsonl", reader());
+    const { pieces, end } = file.ok ? file.value : expect.fail();
+    expect(processes.counts.processes).toBe(1);
+    const iterator = pieces[Symbol.asyncIterator]();
+    if (how === "read") await iterator.next();
+    if (how === "read") await iterator.return?.();
+    else await end();
+    expect(processes.counts.processes).toBe(0);
+  });
+
+  it("ends its process in the middle of a piece", async () => {
+    processesWith(new HandClock(), MISBEHAVING);
+    const leaving = new AbortController();
+    const code = codeOf(await opened(long()), "md", reader(leaving.signal));
+    while (processes.counts.processes === 0) await turnOfLoop();
+    leaving.abort();
+    expect(await code).toBe("export_given_up");
+    expect(processes.counts.processes).toBe(0);
+  });
+
+  it("is taken to have left if the next piece is not read for too long", async () => {
+    const clock = new HandClock();
+    processesWith(clock);
+    const file = await processes.open(await opened(long()), "jsonl", reader());
+    expect([file.ok, clock.dueMs]).toEqual([true, [EXPORT_UNREAD_MS_MAX]]);
+    clock.fire();
+    while (processes.counts.processes > 0) await turnOfLoop();
+    expect(clock.dueMs).toEqual([]);
+  });
+});
+
+describe("P10: an export that does not come to an end", () => {
+  it("holds no other work, and is given up at its deadline", async () => {
+    const clock = new HandClock();
+    const { source } = sourceOf(stored());
+    processesWith(clock, MISBEHAVING);
+    const outcome = codeOf(await opened(source), "md");
+    while (clock.dueMs.length === 0) await turnOfLoop();
+    // The process spins meanwhile; this one goes round as if it were not there.
+    for (let turn = 0; turn < 1_000; turn += 1) await turnOfLoop();
+    expect(clock.dueMs).toEqual([EXPORT_PIECE_MS_MAX]);
+    clock.fire();
+    expect(await outcome).toBe("export_given_up");
+    expect(processes.counts.processes).toBe(0);
+  });
+
+  it("is given up when it has filled its memory, and the server lives on", async () => {
+    const { source } = sourceOf(stored("", { displayName: "hungry" }));
+    processesWith(SYSTEM_CLOCK, MISBEHAVING);
+    expect(await codeOf(await opened(source), "md")).toBe("export_given_up");
+    expect(processes.counts.processes).toBe(0);
+  });
+
+  it("ends with the server, and so does one that waits for its process", async () => {
+    const { source } = sourceOf(stored());
+    const exported = await opened(source);
+    processesWith(new HandClock(), MISBEHAVING);
+    const running = Array.from({ length: EXPORT_PROCESSES_MAX + 1 }, () => codeOf(exported, "md"));
+    while (processes.counts.processes < EXPORT_PROCESSES_MAX) await turnOfLoop();
+    await turnOfLoop();
+    expect(processes.counts).toEqual({ processes: EXPORT_PROCESSES_MAX, waiting: 1 });
+    await processes.end();
+    expect(new Set(await Promise.all(running))).toEqual(new Set(["server_stopping"]));
+    expect(processes.counts).toEqual({ processes: 0, waiting: 0 });
+  });
+});
