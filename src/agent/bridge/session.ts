@@ -93,8 +93,7 @@ export class BridgeSession implements AgentSession {
     const { workspace, cwd } = request;
     this.own = host.terminals.own;
     this.files = host.files;
-    const { audit } = this;
-    const observer = this.#output.terminals;
+    const [audit, observer] = [this.audit, this.#output.terminals];
     this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit, observer });
   }
 
