@@ -6,7 +6,7 @@ import type { Access } from "../core/policy/access.ts";
 import type { AskKind, AskOption, AskOutcome } from "../core/policy/ask.ts";
 import type { Result } from "../core/result.ts";
 import type { AgentStatusReport } from "../core/session/command.ts";
-import type { AgentContext, AgentExit } from "../core/session/event.ts";
+import type { AgentContext, AgentExit, UsageSuspicion } from "../core/session/event.ts";
 import type { AskEnd } from "../core/session/reason.ts";
 import type { ModelPart, ModelSetting } from "../core/session/state.ts";
 import type { ContextUsage } from "../core/turn.ts";
@@ -213,6 +213,8 @@ export interface AgentListener {
    */
   update(update: AgentUpdate): Promise<void> | undefined;
   usage(turnId: TurnId, usage: ContextUsage): void;
+  /** Figures that the agent reported cannot be right, in a turn or outside of any. */
+  usageSuspect(suspicion: UsageSuspicion): void;
   /**
    * The agent asks for a permission or has a question. It resolves when the ask has ended, however
    * it did, and never rejects. The signal fires if the agent withdraws the ask (`WITHDRAWN`), if

@@ -13,6 +13,7 @@ Commands:
   join           Redeem an invitation, and save your token.
   policy         Show and set what the users of a tenant may have at most.
   credits        Show, grant and limit what a tenant may spend.
+  prices         Show the prices of models, and which of them your agents meet.
   tenants        List the tenants of a data directory, or delete one.
   audit          Print what was done in a tenant, by whom, and what was refused.
   backup         Copy a data directory, also while the server runs.
@@ -41,6 +42,7 @@ const COMMANDS = {
   members: async (args) => (await import("./commands/members.ts")).members(args),
   missing: async (args) => (await import("./commands/upkeep.ts")).missing(args),
   policy: async (args) => (await import("./commands/policy.ts")).policy(args),
+  prices: async (args) => (await import("./commands/prices.ts")).prices(args),
   repair: async (args) => (await import("./commands/stored-sessions.ts")).repair(args),
   restore: async (args) => (await import("./commands/backup.ts")).restore(args),
   seize: async (args) => (await import("./commands/stored-sessions.ts")).seize(args),

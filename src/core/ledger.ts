@@ -209,12 +209,16 @@ export interface Settlement {
 
 /**
  * Closes a reservation, the same for every way a turn can end: what was spent is charged, the
- * rest is released. An agent that reported nothing has cost what its price sets for any turn.
+ * rest is released. Where the usage is unknown, all that was reserved is charged.
  */
-export function settle({ reservedMicro, spentMicro }: CreditReservation): Settlement {
+export function settle(
+  { reservedMicro, spentMicro }: CreditReservation,
+  isUsageUnknown = false,
+): Settlement {
+  const chargedMicro = isUsageUnknown ? Math.max(reservedMicro, spentMicro) : spentMicro;
   return {
-    furtherMicro: Math.max(0, spentMicro - reservedMicro),
-    chargedMicro: spentMicro,
-    releasedMicro: Math.max(0, reservedMicro - spentMicro),
+    furtherMicro: Math.max(0, chargedMicro - reservedMicro),
+    chargedMicro,
+    releasedMicro: Math.max(0, reservedMicro - chargedMicro),
   };
 }

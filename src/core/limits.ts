@@ -31,6 +31,12 @@ export const IDEMPOTENCY_KEY_CHARS_MAX = 256;
 /** Tokens of one kind that one turn may claim: far beyond any model, and safe to multiply. */
 export const TURN_TOKENS_MAX = 1_000_000_000;
 
+/** An agent's own cost above so many times that of its tokens is a contradiction. */
+export const COST_DISAGREES_TIMES_MAX = 10;
+
+/** Tool calls of an agent without figures for which one reserve is enough. */
+export const TOOL_CALLS_PER_RESERVE_MAX = 10;
+
 /** Micro-credits per million tokens, or per turn: a million credits, more than any price. */
 export const PRICE_MICRO_MAX = 1_000_000_000_000;
 

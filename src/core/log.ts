@@ -38,6 +38,7 @@ export const LOG_MESSAGES = {
   "orphans ended": "info",
   "agent died": "warn",
   "agent fault": "warn",
+  "usage suspect": "warn",
   "mcp server unusable": "warn",
   "workspace is read-only to agents": "warn",
   "secret needs attention": "warn",

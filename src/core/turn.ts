@@ -56,6 +56,8 @@ export interface CreditReservation {
   readonly spentMicro: number;
   /** Which model that price is for, null if unknown; absent in older logs. */
   readonly model?: string | null;
+  /** What was set aside when the turn began: what a usual turn costs. Absent in older logs. */
+  readonly estimateMicro?: number;
 }
 
 export interface ContextUsage {
@@ -65,7 +67,19 @@ export interface ContextUsage {
   readonly size: number | null;
   /** Tokens of this turn so far, all its model calls together. */
   readonly tokens: TokenUsage;
+  /** Absent if the tokens are those of the whole turn so far. */
+  readonly figures?: MissingFigures;
+  /** What the turn has cost so far, as the agent says: one US dollar is one credit. */
+  readonly costMicro?: number;
+  /** The agent's profile says that its cost counts, and not its tokens. */
+  readonly decidedBy?: "cost";
 }
+
+/** What the agent tells of tokens and cost, without how full its context is. */
+export type UsageFigures = Omit<ContextUsage, "used" | "size">;
+
+/** The agent tells no tokens of the turn, or those of some of its model calls only. */
+export type MissingFigures = "none" | "partial";
 
 export const EMPTY_TURN: TurnState = {
   turnId: null,

@@ -61,6 +61,7 @@ export const NO_METER: Meter = {
   reserve: () => ok({ reservedMicro: 0, price: null, model: null }),
   afford: async () => DONE,
   isFree: () => true,
+  priceOf: () => null,
   slice: async () => ok(0),
   giveBack: async () => {},
   giveBackUnbegun: async () => {},

@@ -5,6 +5,7 @@ import type { Check } from "./checks/check.ts";
 import { SETTINGS } from "./checks/settings.ts";
 import { TALK } from "./checks/talk.ts";
 import { END, KEYS, TROUBLE } from "./checks/trouble.ts";
+import { USAGE } from "./checks/usage.ts";
 import { Broken, must, within } from "./must.ts";
 import type { AgentRow } from "./roster.ts";
 import { World } from "./world.ts";
@@ -14,6 +15,7 @@ export const CHECKS: readonly Check[] = [
   ...TALK,
   ...ASKS,
   ...SETTINGS,
+  ...USAGE,
   ...TROUBLE,
   ...KEYS,
   ...END,

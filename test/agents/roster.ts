@@ -23,6 +23,8 @@ export interface AgentRow {
   readonly home?: (around: Surroundings) => Readonly<Record<string, string>>;
   /** Until then it cannot load a session that it had before. */
   readonly beforeLoad?: () => Promise<void>;
+  /** Where it does not tell what was used: nowhere in a turn, or in turns of several calls. */
+  readonly untold?: readonly ("calls" | "turns")[];
   /** Checks that are known not to hold, each with the reason. They are tried all the same. */
   readonly limits: Readonly<Record<string, string>>;
   /** Checks that make no sense with it, each with the reason. They are not tried. */
@@ -102,6 +104,7 @@ export const ROSTER: readonly AgentRow[] = [
     home: ({ modelUrl }) => ({
       ".config/goose/config.yaml": `OPENAI_HOST: ${modelUrl}\nGOOSE_DISABLE_KEYRING: true\n`,
     }),
+    untold: ["calls"],
     limits: {},
     without: {},
   },
@@ -129,6 +132,7 @@ export const ROSTER: readonly AgentRow[] = [
       KIMI_MODEL_CAPABILITIES: "image_in,tool_use",
       KIMI_CODE_NO_AUTO_UPDATE: "1",
     }),
+    untold: ["calls", "turns"],
     limits: { model: "it has the one model that its environment names" },
     without: {},
   },
@@ -163,9 +167,16 @@ export const ROSTER: readonly AgentRow[] = [
     package: { name: "@zed-industries/codex-acp", version: "0.16.0" },
     env: ({ key }) => ({ OPENAI_API_KEY: key }),
     home: (around) => ({ ".codex/config.toml": codexConfig(around) }),
-    limits: onPath("bwrap")
-      ? {}
-      : { "ask-edit": "its sandbox needs `bwrap`, without which it changes no file that is there" },
+    untold: ["calls", "turns"],
+    limits: {
+      "usage-budget":
+        "it tells no tokens, and no commands where its sandbox cannot run: nothing shows its work",
+      ...(onPath("bwrap")
+        ? {}
+        : {
+            "ask-edit": "its sandbox needs `bwrap`, without which it changes no file that is there",
+          }),
+    },
     without: {},
   },
 ];
@@ -199,7 +210,11 @@ function qwenSettings({ modelUrl }: Surroundings): Readonly<Record<string, strin
 
 /** For opencode and what was made of it. It says nothing of permissions: they are its own. */
 function opencodeConfig({ modelUrl }: Surroundings): string {
-  const model = { attachment: true, modalities: { input: ["text", "image"], output: ["text"] } };
+  const modalities = { input: ["text", "image"], output: ["text"] };
+  const limit = { context: 200_000, output: 8_000 };
+  // In dollars per million tokens. What it adds up to is the only figure of a turn as a whole.
+  const cost = { input: 1, output: 1, cache_read: 1, cache_write: 1 };
+  const model = { attachment: true, modalities, limit, cost };
   return JSON.stringify({
     autoupdate: false,
     model: `mock/${MODEL}`,

@@ -25,6 +25,15 @@ const START_MS_MAX = 60_000;
 const KEY = "contract-key-good";
 const WRONG_KEY = "contract-key-wrong";
 
+/** A micro-credit for each token, and a reserve of about two model calls. */
+const PER_TOKEN = { input: 1_000_000, output: 1_000_000, reserve: 2_000 };
+/** By the names that providers give to models. The agents have names of their own for them. */
+const MODELS = ["mock-model*", "gemini-*", "gpt-5.5", "claude-*"];
+const PRICES = {
+  defaults: false,
+  models: Object.fromEntries(MODELS.map((model) => [model, PER_TOKEN])),
+};
+
 export type KeyKind = "good" | "wrong" | "none";
 
 export class World {
@@ -61,6 +70,7 @@ export class World {
     const program = { command: process.execPath, args: [MCP_PROGRAM] };
     const mcp = { contract: { ...program, env: { CONTRACT_LISTED: listed } } };
     write(user, { "mcp.json": JSON.stringify({ mcpServers: mcp }) });
+    write(user, { "prices.json": JSON.stringify(PRICES) });
     const PATH = [
       ...(record?.shims(bin) ?? []),
       bin,
@@ -69,7 +79,10 @@ export class World {
     ].join(delimiter);
     const own = Object.entries(agent.env(around)).filter(([, value]) => value !== null);
     const started = ServeProcess.start({
-      flags: ["--agent", agent.name, "--mcp-config", join(user, "mcp.json")],
+      flags: [
+        ...["--agent", agent.name, "--mcp-config", join(user, "mcp.json")],
+        ...["--prices", join(user, "prices.json")],
+      ],
       env: { ...Object.fromEntries(own), PATH, HOME: user, SHELL: "/bin/bash", TERM: "dumb" },
     });
     try {

@@ -12,10 +12,11 @@ import { promptStops } from "./prompt-stops.ts";
  * read the 202 of a prompt to 149, shares of connections and streams to 152, the title that the
  * first prompt gives and empty sessions to 154, failpoints, which authors of stores share with
  * those of SQLite, to 155, the memory of open turns and shares of the disk and of streams to 158,
- * what is repeated for clients that do not know an update to 159, what an agent
- * that asks for a sign-in is told of to 160.
+ * what is repeated for clients that do not know an update to 159, what an agent that asks for a
+ * sign-in is told of to 160, how each agent tells its usage, what that costs and by which name its
+ * model has a price to 166.
  */
-const FILES_MAX = 160;
+const FILES_MAX = 166;
 
 it("the way of a prompt is measured by a real one, from the network to the disk", async () => {
   const files = await filesOfOnePrompt(ROOT);

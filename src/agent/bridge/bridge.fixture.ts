@@ -10,6 +10,7 @@ import type { Access } from "../../core/policy/access.ts";
 import { selected } from "../../core/policy/ask.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
+import type { UsageSuspicion } from "../../core/session/event.ts";
 import { type ModelChange, settingsOfModel } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type {
@@ -172,6 +173,7 @@ export class Ears implements AgentListener {
   readonly statuses: AgentStatusReport[] = [];
   readonly updates: AgentUpdate[] = [];
   readonly usages: ContextUsage[] = [];
+  readonly suspicions: UsageSuspicion[] = [];
   readonly asks: AgentAsk[] = [];
   readonly audits: { readonly act: string; readonly details: JsonObject }[] = [];
   readonly exits: { readonly exitCode: number | null; readonly message: string }[] = [];
@@ -203,6 +205,10 @@ export class Ears implements AgentListener {
 
   usage(_turnId: TurnId, usage: ContextUsage) {
     this.usages.push(usage);
+  }
+
+  usageSuspect(suspicion: UsageSuspicion) {
+    this.suspicions.push(suspicion);
   }
 
   ask(ask: AgentAsk, signal: AbortSignal): Promise<AskAnswer> {

@@ -93,8 +93,7 @@ export class BridgeSession implements AgentSession {
     const { workspace, cwd } = request;
     this.own = host.terminals.own;
     this.files = host.files;
-    const { audit } = this;
-    const observer = this.#output.terminals;
+    const [audit, observer] = [this.audit, this.#output.terminals];
     this.terminals = new Terminals({ ...host.terminals, workspace, cwd, audit, observer });
   }
 
@@ -155,6 +154,7 @@ export class BridgeSession implements AgentSession {
   /** The agent has it: from here on its messages are new, or the rest of a replay. */
   begun(answer: JsonObject) {
     const states = this.#replay?.answered() ?? [];
+    if (this.#isRestoring) this.#turns.restored();
     this.#isRestoring = false;
     this.turns.replay = this.#replay;
     for (const { update, chars } of states) void this.receive(update, chars);

@@ -1,6 +1,6 @@
 import { type AgentUpdate, type ContentBlock, promptText } from "../../core/agent-update.ts";
 import { sentenceOf } from "../../core/error.ts";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentFailure } from "../../core/session/command.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
@@ -99,22 +99,25 @@ export class Turns {
   /** Learns from an update. Answers whether it reports usage. */
   learn(update: AgentUpdate): boolean {
     this.#turn?.updateReceived();
-    if (update.sessionUpdate === "usage_update") {
-      this.#usage.updated(update);
-      return true;
-    }
-    const meta = update.sessionUpdate === "agent_message_chunk" ? objectAt(update, "_meta") : null;
-    const call = meta && objectAt(meta, "usage");
-    if (call === null) return false;
-    this.#usage.called(call);
-    return true;
+    return this.#usage.learn(update);
+  }
+
+  /** The agent may go on counting from where it was when it had the session before. */
+  restored() {
+    this.#usage.restored();
   }
 
   deliverUsage() {
-    if (this.#turn === null) return;
-    const { turnId } = this.#turn.turn;
+    const { listener } = this.#session;
+    const turnId = this.#turn?.turn.turnId ?? null;
+    const suspicions = this.#usage.takeSuspicions();
+    const about = turnId === null ? {} : { turnId };
+    for (const suspicion of suspicions) {
+      this.#session.deliver(() => listener.usageSuspect({ ...suspicion, ...about }));
+    }
+    if (turnId === null) return;
     const usage = this.#usage.reading(this.#session.model());
-    this.#session.deliver(() => this.#session.listener.usage(turnId, usage));
+    this.#session.deliver(() => listener.usage(turnId, usage));
   }
 
   #sendPrompt(state: AgentTurnState): Result<void> {
@@ -169,7 +172,7 @@ export class Turns {
     const isRepeated = turn.answered(answer.usage);
     // A prompt that the agent refused in mid-turn reports no usage.
     const isCounted = outcome.kind === "result" && !isRepeated;
-    if (isCounted && this.#usage.answered(answer.usage)) this.deliverUsage();
+    if (isCounted && this.#usage.answered(answer)) this.deliverUsage();
     if (!turn.isSettled) {
       // An agent with a queue goes on to the next prompt, which must stop as well.
       if (turn.isCancelled) this.#sendCancel();
@@ -202,6 +205,7 @@ export class Turns {
 
   #end(verdict: Parameters<AgentListener["status"]>[0]) {
     this.#turn = null;
+    this.#usage.turnEnds();
     this.#session.turnEnds();
     this.#session.deliver(() => this.#session.listener.status(verdict));
   }

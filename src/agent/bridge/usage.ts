@@ -1,150 +1,314 @@
-import { isObject, type JsonObject } from "../../core/json.ts";
-import { TURN_TOKENS_MAX } from "../../core/limits.ts";
+import { type AgentUpdate, type ToolCallNews, toolCallNews } from "../../core/agent-update.ts";
+import { type JsonObject, objectAt } from "../../core/json.ts";
+import { TOOL_CALLS_TRACKED_MAX, TURN_TOKENS_MAX } from "../../core/limits.ts";
 import { NO_TOKENS, type TokenUsage } from "../../core/price.ts";
-import type { ContextUsage } from "../../core/turn.ts";
+import type { SuspectReason, UsageSuspicion } from "../../core/session/event.ts";
+import type { ContextUsage, MissingFigures } from "../../core/turn.ts";
 import type { UsageScope } from "../profile/profile.ts";
+import {
+  countAt,
+  eachKind,
+  eachOnce,
+  modelOfUpdate,
+  NO_USAGE,
+  type ReportedUsage,
+  readAnswer,
+  readCost,
+  readUsage,
+  TOKEN_KEYS,
+} from "./figures.ts";
 
 /**
- * The tokens that an agent reports, collected from the messages in which it may report them. ACP's
- * draft calls it the usage "for this turn" and its fields totals "across all turns"; the profile
- * says which of the two an agent means. Of session totals only the growth counts, so that no token
- * is paid for twice (P9).
+ * The one reading of what an agent reports of its usage, by what the agent's profile says that its
+ * figures are of. Of totals only the growth counts, so that no token is paid for twice (P9). What
+ * cannot be right is not counted, and is kept as a suspicion.
  */
 export class UsageMeter {
   readonly #scope: UsageScope;
   #used: number | null = null;
   #size: number | null = null;
+  #model: string | null = null;
   /** The prompts of this turn that the agent has answered. */
   #counted: TokenUsage = NO_TOKENS;
   /** The running prompt, by its updates so far. */
   #running: TokenUsage = NO_TOKENS;
-  /** The session's totals, as the agent last reported them. */
-  #totals: ReportedUsage = NO_USAGE;
+  #hasFigures = false;
+  #turnCostMicro = 0;
+  /** A cost that may be followed by tokens, which would decide. */
+  #heldCostMicro = 0;
+  /** The highest totals of the session so far; null if the agent may count from before. */
+  #totals: ReportedUsage | null = NO_USAGE;
+  #costMicro: number | null = 0;
+  readonly #calls = new ModelCalls();
+  #isInTurn = false;
+  #suspicions: UsageSuspicion[] = [];
 
   constructor(scope: UsageScope) {
     this.#scope = scope;
   }
 
   turnBegins() {
+    this.#isInTurn = true;
     this.#counted = NO_TOKENS;
     this.#running = NO_TOKENS;
+    this.#hasFigures = false;
+    this.#turnCostMicro = 0;
+    this.#heldCostMicro = 0;
+    this.#calls.turnBegins();
   }
 
-  /** Takes a `usage_update`: how full the context is. Some agents add the tokens so far. */
-  updated(update: JsonObject) {
+  turnEnds() {
+    this.#isInTurn = false;
+  }
+
+  /** The agent has the session from before, and may go on counting from there. */
+  restored() {
+    this.#totals = null;
+    this.#costMicro = null;
+  }
+
+  /** Learns from an update of any kind. Answers whether it reports usage. */
+  learn(update: AgentUpdate): boolean {
+    if (update.sessionUpdate === "usage_update") {
+      this.#updated(update);
+      return true;
+    }
+    // The turn goes on after a cost that no tokens came with: it counts.
+    const isCost = this.#takeHeldCost();
+    if (update.sessionUpdate !== "agent_message_chunk") {
+      this.#calls.learn(toolCallNews(update));
+      return isCost;
+    }
+    // The tokens of one model call, which Qwen Code reports with an empty chunk at its end.
+    const call = objectAt(objectAt(update, "_meta") ?? {}, "usage");
+    if (call !== null) this.#called(call);
+    return isCost || call !== null;
+  }
+
+  #takeHeldCost(): boolean {
+    if (this.#heldCostMicro === 0) return false;
+    this.#turnCostMicro += this.#heldCostMicro;
+    this.#heldCostMicro = 0;
+    return true;
+  }
+
+  /** Takes a `usage_update`: how full the context is. Some agents add the cost or the tokens. */
+  #updated(update: AgentUpdate) {
     this.#used = countAt(update, "used");
     this.#size = countAt(update, "size");
-    if (!isObject(update.usage)) return;
-    const reported = readUsage(update.usage);
-    if (this.#scope === "session") this.#grown(reported);
-    else this.#running = eachOnce(reported);
+    this.#model = modelOfUpdate(update) ?? this.#model;
+    const cost = objectAt(update, "cost");
+    if (cost !== null) this.#costs(cost);
+    const usage = objectAt(update, "usage");
+    if (usage === null) return;
+    if (this.#scope === "call") this.#called(usage);
+    else this.#soFar(readUsage(usage));
   }
 
-  /**
-   * Takes the tokens of one model call, which Qwen Code reports with an empty chunk at its end. A
-   * usage in the prompt's answer replaces them.
-   */
-  called(usage: JsonObject) {
-    if (this.#scope === "turn") this.#running = sum(this.#running, eachOnce(readUsage(usage)));
-  }
-
-  /** Takes the `usage` of a prompt's answer: all of its model calls. False if it has none. */
-  answered(usage: unknown): boolean {
-    if (!isObject(usage)) {
-      this.#counted = sum(this.#counted, this.#running);
-      this.#running = NO_TOKENS;
-      return false;
-    }
+  /** Tokens of one model call. A usage in the prompt's answer replaces the sum of them. */
+  #called(usage: JsonObject) {
     const reported = readUsage(usage);
-    if (this.#scope === "session") this.#grown(reported);
-    else this.#counted = sum(this.#counted, eachOnce(reported));
+    if (this.#scope === "session" || !this.#isBelieved(reported) || this.#isLate(reported)) return;
+    this.#calls.reported(reported.tokens);
+    this.#figure(sum(this.#running, eachOnce(reported)));
+  }
+
+  /** Tokens of the prompt, or of the session, so far. */
+  #soFar(reported: ReportedUsage) {
+    if (this.#scope === "session") return this.#grown(reported);
+    if (!this.#isBelieved(reported) || this.#isLate(reported)) return;
+    const tokens = eachOnce(reported);
+    this.#doubtFall(this.#running, tokens);
+    this.#figure(tokens);
+  }
+
+  #figure(running: TokenUsage) {
+    this.#running = running;
+    this.#hasFigures = true;
+  }
+
+  /** Takes a prompt's answer: all of its model calls. False if it tells nothing of them. */
+  answered(answer: JsonObject): boolean {
+    const { usage, model } = readAnswer(answer);
+    this.#model = model ?? this.#model;
+    if (usage !== null) this.#countAnswer(usage);
+    const isCost = this.#takeHeldCost();
+    this.#counted = sum(this.#counted, this.#running);
     this.#running = NO_TOKENS;
-    return true;
+    return usage !== null || isCost;
+  }
+
+  #countAnswer(reported: ReportedUsage) {
+    if (this.#scope === "session") return this.#grown(reported);
+    if (!this.#isBelieved(reported)) return;
+    if (this.#scope === "call") {
+      if (this.#calls.isLast(reported.tokens)) return;
+      return this.#figure(sum(this.#running, eachOnce(reported)));
+    }
+    const tokens = eachOnce(reported);
+    this.#doubtFall(this.#running, tokens);
+    this.#figure(tokens);
   }
 
   reading(model: string | null): ContextUsage {
     const tokens = sum(this.#counted, this.#running);
-    return { model, used: this.#used, size: this.#size, tokens };
+    const figures = this.#missing();
+    return {
+      model: this.#model ?? model,
+      used: this.#used,
+      size: this.#size,
+      tokens,
+      ...(figures !== null && { figures }),
+      ...(this.#turnCostMicro > 0 && { costMicro: this.#turnCostMicro }),
+      ...(this.#scope === "cost" && { decidedBy: "cost" as const }),
+    };
+  }
+
+  /** What was found doubtful since the last call of this. */
+  takeSuspicions(): readonly UsageSuspicion[] {
+    return this.#suspicions.splice(0);
+  }
+
+  #missing(): MissingFigures | null {
+    if (!this.#hasFigures) return "none";
+    const isOfCalls = this.#scope === "call" || this.#scope === "cost";
+    return isOfCalls && this.#calls.isMissingSome ? "partial" : null;
   }
 
   /**
-   * Smaller totals mean that the agent counts from zero again. Tokens counted in two kinds are
-   * removed from the growth and not from the totals, which must stay comparable with the next.
+   * Counts what totals have grown by. Totals that fell may have been paid for already, so only
+   * what passes the highest ones counts. Tokens counted in two kinds are removed from the growth
+   * and not from the totals, which must stay comparable with the next.
    */
   #grown(reported: ReportedUsage) {
-    const isMore = KEYS.every((key) => reported.tokens[key] >= this.#totals.tokens[key]);
-    const before = isMore ? this.#totals : NO_USAGE;
+    if (!this.#isValid(reported)) return;
+    const before = this.#totals;
+    if (before === null) {
+      this.#totals = reported;
+      if (this.#isInTurn) this.#doubt("unknown_start", tokensText(reported.tokens));
+      return;
+    }
+    const tokens = eachKind((key) => reported.tokens[key] - before.tokens[key]);
+    if (TOKEN_KEYS.some((key) => tokens[key] < 0)) {
+      const detail = `${tokensText(before.tokens)}, then ${tokensText(reported.tokens)}`;
+      return this.#doubt("fell", detail);
+    }
     this.#totals = reported;
-    const tokens = each((key) => reported.tokens[key] - before.tokens[key]);
     const isKnown = reported.total !== null && before.total !== null;
-    const total = isKnown ? reported.total - before.total : null;
-    this.#counted = sum(this.#counted, eachOnce({ tokens, total }));
+    const growth = { tokens, total: isKnown ? reported.total - before.total : null, invalid: [] };
+    const isNothing = TOKEN_KEYS.every((key) => tokens[key] === 0);
+    if (isNothing && !this.#isInTurn) return;
+    if (!this.#isBelieved(growth) || this.#isLate(growth)) return;
+    this.#figure(sum(this.#running, eachOnce(growth)));
+  }
+
+  /** Takes a cost, which is the session's so far. */
+  #costs(cost: JsonObject) {
+    const read = readCost(cost);
+    if ("fault" in read) return this.#doubt(read.fault, `a cost of ${read.said}`);
+    const before = this.#costMicro;
+    if (before !== null && read.micro < before) {
+      return this.#doubt("fell", `a cost of ${before} micro-credits, then ${read.micro}`);
+    }
+    this.#costMicro = read.micro;
+    const words = `a cost of ${read.micro} micro-credits`;
+    if (before === null) {
+      if (this.#isInTurn) this.#doubt("unknown_start", words);
+      return;
+    }
+    const grown = read.micro - before;
+    if (grown === 0) return;
+    if (!this.#isInTurn) return this.#doubt("after_verdict", words);
+    if (this.#scope === "cost") this.#turnCostMicro += grown;
+    else this.#heldCostMicro += grown;
+  }
+
+  /** Whether figures are counts. Of totals with a wrong one nothing can be told. */
+  #isValid({ invalid }: ReportedUsage): boolean {
+    if (invalid.length > 0) this.#doubt("invalid", `no whole number: ${invalid.join(", ")}`);
+    return invalid.length === 0;
+  }
+
+  /** Whether a turn can have used so much. A figure that is no count counts as nothing. */
+  #isBelieved(reported: ReportedUsage): boolean {
+    this.#isValid(reported);
+    const isTooMuch = TOKEN_KEYS.some((key) => reported.tokens[key] > TURN_TOKENS_MAX);
+    if (isTooMuch) this.#doubt("jumped", `${tokensText(reported.tokens)} in one turn`);
+    return !isTooMuch;
+  }
+
+  #isLate({ tokens }: ReportedUsage): boolean {
+    if (!this.#isInTurn) this.#doubt("after_verdict", tokensText(tokens));
+    return !this.#isInTurn;
+  }
+
+  #doubtFall(before: TokenUsage, after: TokenUsage) {
+    if (!TOKEN_KEYS.some((key) => after[key] < before[key])) return;
+    this.#doubt("fell", `${tokensText(before)}, then ${tokensText(after)}`);
+  }
+
+  /** Each reason once, until the suspicions are taken. */
+  #doubt(reason: SuspectReason, detail: string) {
+    if (this.#suspicions.some((one) => one.reason === reason)) return;
+    this.#suspicions.push({ reason, detail });
   }
 }
 
-/** A usage as the agent reports it; `total` is null if it reports none. */
-interface ReportedUsage {
-  readonly tokens: TokenUsage;
-  readonly total: number | null;
-}
+/**
+ * The model calls of a turn, as far as they can be seen: the first, and one more whenever tool
+ * calls have ended. An agent that tells the figures of its last call only is found by this.
+ */
+class ModelCalls {
+  #seen = 1;
+  #reported = 0;
+  #last: string | null = null;
+  /** A tool call has ended, and none has begun since. */
+  #isAnswered = false;
+  readonly #begun = new Set<string>();
+  readonly #ended = new Set<string>();
 
-const NO_USAGE: ReportedUsage = { tokens: NO_TOKENS, total: 0 };
+  turnBegins() {
+    this.#seen = 1;
+    this.#reported = 0;
+    this.#last = null;
+    this.#isAnswered = false;
+    this.#begun.clear();
+    this.#ended.clear();
+  }
 
-const KEYS = ["input", "output", "cachedRead", "cachedWrite", "thought"] as const;
+  learn(news: ToolCallNews | null) {
+    if (news === null || this.#begun.size >= TOOL_CALLS_TRACKED_MAX) return;
+    const { toolCallId, status } = news;
+    if (!this.#begun.has(toolCallId)) this.#isAnswered = false;
+    this.#begun.add(toolCallId);
+    if (status === "open" || this.#ended.has(toolCallId)) return;
+    this.#ended.add(toolCallId);
+    if (!this.#isAnswered) this.#seen += 1;
+    this.#isAnswered = true;
+  }
 
-function each(countOf: (key: keyof TokenUsage) => number): TokenUsage {
-  return {
-    input: countOf("input"),
-    output: countOf("output"),
-    cachedRead: countOf("cachedRead"),
-    cachedWrite: countOf("cachedWrite"),
-    thought: countOf("thought"),
-  };
+  /** Figures of one call came in the middle of the turn. */
+  reported(tokens: TokenUsage) {
+    this.#reported += 1;
+    this.#last = JSON.stringify(tokens);
+  }
+
+  /** Whether these are the figures that were reported last. */
+  isLast(tokens: TokenUsage): boolean {
+    return JSON.stringify(tokens) === this.#last;
+  }
+
+  /** Whether figures of the last call can only be a part: there were others, and none had any. */
+  get isMissingSome(): boolean {
+    return this.#reported === 0 && this.#seen > 1;
+  }
 }
 
 function sum(one: TokenUsage, other: TokenUsage): TokenUsage {
-  return each((key) => Math.min(one[key] + other[key], TURN_TOKENS_MAX));
+  return eachKind((key) => Math.min(one[key] + other[key], TURN_TOKENS_MAX));
 }
 
-function readUsage(usage: JsonObject): ReportedUsage {
-  const tokens = {
-    input: countAt(usage, "inputTokens") ?? 0,
-    output: countAt(usage, "outputTokens") ?? 0,
-    cachedRead: countAt(usage, "cachedReadTokens") ?? 0,
-    cachedWrite: countAt(usage, "cachedWriteTokens") ?? 0,
-    thought: countAt(usage, "thoughtTokens") ?? 0,
-  };
-  return { tokens, total: countAt(usage, "totalTokens") };
-}
-
-/** What an agent may count twice: thoughts also as output, cached tokens also as input. */
-const COUNTED_TWICE = [
-  ["thought"],
-  ["cachedRead"],
-  ["cachedRead", "thought"],
-  ["cachedRead", "cachedWrite"],
-  ["cachedRead", "cachedWrite", "thought"],
-] as const;
-
-/**
- * The five kinds without what is counted in two of them. Agents differ in that and do not say so;
- * but their total shows it, if it is less than the five together by exactly such a part. Without a
- * total each kind is taken to stand for itself.
- */
-function eachOnce({ tokens: reported, total }: ReportedUsage): TokenUsage {
-  const surplus = KEYS.reduce((all, key) => all + reported[key], 0) - (total ?? Number.NaN);
-  const twice = COUNTED_TWICE.find(
-    (kinds) => surplus > 0 && kinds.reduce((all, kind) => all + reported[kind], 0) === surplus,
-  );
-  if (twice === undefined) return reported;
-  const thought = twice.some((kind) => kind === "thought") ? reported.thought : 0;
-  const [output, input] = [reported.output - thought, reported.input - (surplus - thought)];
-  return output < 0 || input < 0 ? reported : { ...reported, output, input };
-}
-
-/** Null for what is not a whole number: credits depend on it. */
-function countAt(object: JsonObject, key: string): number | null {
-  const value = object[key];
-  const isCount = typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-  return isCount ? value : null;
+function tokensText(tokens: TokenUsage): string {
+  const told = TOKEN_KEYS.filter((key) => tokens[key] > 0).map((key) => `${key} ${tokens[key]}`);
+  return told.length === 0 ? "no tokens" : told.join(", ");
 }

@@ -43,6 +43,19 @@ const CODEX = {
   signIn: "Set OPENAI_API_KEY or CODEX_API_KEY for the server, or run: codex login",
 };
 
+/**
+ * What Claude Code calls its models before it says which one it uses. `default` depends on the
+ * account; the turn is paid by the model that the agent names at its end.
+ */
+const CLAUDE_MODELS = {
+  default: "claude-opus-5-5",
+  opus: "claude-opus-5-5",
+  opusplan: "claude-opus-5-5",
+  sonnet: "claude-sonnet-5-5",
+  haiku: "claude-haiku-5-5",
+  fable: "claude-fable-5-1",
+};
+
 /** Agents that need no configuration: documented commands that were tried with this server. */
 export const KNOWN_PROFILES: readonly AgentProfile[] = [
   profileOf({
@@ -55,6 +68,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     mcp: "offered",
     writes: "server",
     home: "QWEN_HOME",
+    usage: "call",
     install: "npm install -g @qwen-code/qwen-code",
     signIn: "Set OPENAI_API_KEY for the server, or run qwen once and sign in there",
   }),
@@ -74,6 +88,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     mcp: "offered",
     writes: "server",
     home: "GEMINI_CLI_HOME",
+    models: { "*": { from: "GEMINI_MODEL" } },
     install: "npm install -g @google/gemini-cli",
     signIn:
       "Set GEMINI_API_KEY (or GOOGLE_API_KEY, for Vertex AI) for the server, or run gemini once " +
@@ -93,6 +108,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     mcp: "offered",
     writes: "server",
     home: "HOME",
+    usage: "cost",
     install: "npm install -g opencode-ai",
     signIn: "Set the key of your provider for the server, or run: opencode auth login",
   }),
@@ -123,6 +139,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     }),
     mcp: "offered",
     home: "CLAUDE_CONFIG_DIR",
+    models: CLAUDE_MODELS,
     install: "npm install -g @agentclientprotocol/claude-agent-acp",
     signIn: "Set ANTHROPIC_API_KEY for the server, or run: fermata agents claude --sign-in",
   }),
@@ -139,6 +156,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     mcp: "offered",
     writes: "server",
     home: "GOOSE_PATH_ROOT",
+    usage: "call",
     install: "npm install -g @aaif/goose",
     signIn: "Run: goose configure",
   }),
@@ -156,6 +174,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     mcp: "offered",
     writes: "server",
     home: "HOME",
+    usage: "cost",
     install: "npm install -g @kilocode/cli",
     signIn: "Set KILO_API_KEY for the server, or run: kilo auth login",
   }),
@@ -173,6 +192,7 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     mcp: "offered",
     writes: "server",
     home: "KIMI_CODE_HOME",
+    models: { __kimi_env_model__: { from: "KIMI_MODEL_NAME" } },
     install: "npm install -g @moonshot-ai/kimi-code",
     signIn: "Run: kimi login",
   }),
@@ -190,6 +210,8 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     ask: askSetup({ mode: "https://agentclientprotocol.com/protocol/session-modes#agent" }),
     mcp: "withheld",
     home: "COPILOT_HOME",
+    usage: "session",
+    models: { "*": { from: "COPILOT_MODEL" } },
     install: "npm install -g @github/copilot",
     signIn: "Set COPILOT_GITHUB_TOKEN for the server, or run: copilot login",
   }),

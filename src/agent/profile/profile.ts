@@ -29,6 +29,8 @@ export interface AgentProfile {
   readonly withhold: readonly ClientAbility[];
   readonly resume: ResumePreference;
   readonly usage: UsageScope;
+  /** What it calls its models, and what they are known as: by that they have prices. */
+  readonly models: Readonly<Record<string, ModelAlias>>;
   readonly mcp: McpUse;
   readonly writes: FileWriter;
   /** The variable with the folder of its settings, log-ins and sessions. */
@@ -120,10 +122,28 @@ export type ResumePreference = "auto" | "load" | "seed";
 
 export const RESUME_PREFERENCES: readonly ResumePreference[] = ["auto", "load", "seed"];
 
-/** What its reported tokens are for: the turn, or all turns of the session so far. */
-export type UsageScope = "turn" | "session";
+/** A model by its known name, or the server's variable that has the name. */
+type ModelAlias = string | { readonly from: string };
 
-export const USAGE_SCOPES: readonly UsageScope[] = ["turn", "session"];
+/** The known names by the agent's own; without variables that are not set. */
+export function modelAliases(
+  { models }: AgentProfile,
+  env: Readonly<Record<string, string | undefined>>,
+): ReadonlyMap<string, string> {
+  const known = Object.entries(models).flatMap(([own, alias]) => {
+    const name = typeof alias === "string" ? alias : env[alias.from];
+    return name === undefined || name === "" ? [] : [[own, name] as const];
+  });
+  return new Map(known);
+}
+
+/**
+ * What its figures are of: one model call, the turn, or all turns of the session so far. With
+ * `cost` its tokens are those of the last call, and the session's cost is what counts.
+ */
+export type UsageScope = "call" | "turn" | "session" | "cost";
+
+export const USAGE_SCOPES: readonly UsageScope[] = ["call", "turn", "session", "cost"];
 
 /**
  * The default limits. Known agents use up to half a gigabyte, and a crash ends all sessions of the
@@ -182,6 +202,7 @@ export function profileOf(
     withhold: [],
     resume: "auto",
     usage: "turn",
+    models: {},
     mcp: "unknown",
     writes: "unknown",
     home: null,

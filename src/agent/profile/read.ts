@@ -179,6 +179,18 @@ const ASK = z.union([
     .transform(askSetup),
 ]);
 
+const MODEL_ALIASES = z
+  .record(
+    NONEMPTY,
+    z.union([NONEMPTY, z.strictObject({ from: VARIABLE_NAME }, "it must be a text, or an object")]),
+    "it must be an object",
+  )
+  .refine(
+    (aliases) => Object.keys(aliases).length <= limits.AGENT_VARIABLES_MAX,
+    `at most ${limits.AGENT_VARIABLES_MAX} are allowed`,
+  )
+  .default({});
+
 const USER = NONEMPTY.refine(
   (user) => user.length <= limits.AGENT_USER_CHARS_MAX,
   `it has more than ${limits.AGENT_USER_CHARS_MAX} characters`,
@@ -205,6 +217,7 @@ const PROFILE = z.strictObject({
   ),
   resume: oneOf(RESUME_PREFERENCES).default("auto"),
   usage: oneOf(USAGE_SCOPES).default("turn"),
+  models: MODEL_ALIASES,
   mcp: oneOf(MCP_USES).default("unknown"),
   writes: oneOf(FILE_WRITERS).default("unknown"),
   home: orNull(VARIABLE_NAME),

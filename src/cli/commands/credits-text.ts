@@ -56,13 +56,14 @@ function budgetRow({ scope, period, renewsAt, ...figures }: BudgetUse): readonly
 
 /** Usage in credits, one line for each group. */
 export function usageText({ by, groups }: UsageReport): string {
-  const rows = groups.map(({ name, turns, chargedMicro, unpricedTurns, tokens }) => {
-    const counts = [turns, unpricedTurns, tokens.input, tokens.output];
-    const [all = "", unpriced = "", input = "", output = ""] = counts.map((count) =>
-      count.toLocaleString("en-US"),
-    );
-    return [nameText(name ?? "-"), creditsText(chargedMicro), all, unpriced, input, output];
+  const rows = groups.map(({ name, turns, chargedMicro, unpricedTurns, unknownTurns, tokens }) => {
+    const counts = [turns, unpricedTurns, unknownTurns, tokens.input, tokens.output];
+    const figures = counts.map((count) => count.toLocaleString("en-US"));
+    return [nameText(name ?? "-"), creditsText(chargedMicro), ...figures];
   });
-  const headings = [by.toUpperCase(), "CREDITS", "TURNS", "UNPRICED", "TOKENS IN", "TOKENS OUT"];
+  const headings = [
+    ...[by.toUpperCase(), "CREDITS", "TURNS", "UNPRICED", "UNKNOWN"],
+    ...["TOKENS IN", "TOKENS OUT"],
+  ];
   return tableText(headings, rows);
 }

@@ -32,8 +32,13 @@ export async function servedFolder(): Promise<{ folder: string; store: SessionSt
   return { folder, store: await serverIn(folder) };
 }
 
+/** Runs a command over a data directory. */
+export function runIn(folder: string, command: Command, ...args: readonly string[]) {
+  return run(command, ...args, "--data", folder);
+}
+
 /** Runs a command, and returns its output, its error output and its exit code. */
-export async function runIn(folder: string, command: Command, ...args: readonly string[]) {
+export async function run(command: Command, ...args: readonly string[]) {
   let shown = "";
   let stderr = "";
   const out = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
@@ -44,7 +49,7 @@ export async function runIn(folder: string, command: Command, ...args: readonly 
     stderr += String(text);
   });
   try {
-    return { exitCode: await command([...args, "--data", folder]), shown, stderr };
+    return { exitCode: await command(args), shown, stderr };
   } finally {
     out.mockRestore();
     error.mockRestore();

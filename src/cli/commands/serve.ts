@@ -146,7 +146,7 @@ export async function startServer(
   if (!agents.ok) return agents;
   const mcp = await readMcpConfig(options, env);
   if (!mcp.ok) return mcp;
-  const prices = await readPriceFile(options);
+  const prices = await readPriceFile(options.prices, agents.value.profiles);
   if (!prices.ok) return prices;
   const homes = await prepareHomes(options);
   if (!homes.ok) return homes;

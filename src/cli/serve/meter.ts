@@ -1,4 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
+import { type AgentProfile, modelAliases } from "../../agent/profile/profile.ts";
 import { CREDIT_SWEEP_MS, PRICE_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type CallOff, SYSTEM_CLOCK } from "../../platform/clock.ts";
@@ -12,15 +13,22 @@ import type { ServerLog } from "./log.ts";
 import type { ServeOptions } from "./options.ts";
 
 /** The default prices, overridden by those of `--prices`. */
-export async function readPriceFile({ prices }: ServeOptions): Promise<Result<PriceTable>> {
-  if (prices === null) return ok(new PriceTable());
+export async function readPriceFile(
+  prices: string | null,
+  profiles: ReadonlyMap<string, AgentProfile>,
+): Promise<Result<PriceTable>> {
+  const aliases = (agent: string) => {
+    const profile = profiles.get(agent);
+    return profile === undefined ? new Map<string, string>() : modelAliases(profile, process.env);
+  };
+  if (prices === null) return ok(new PriceTable({}, aliases));
   try {
     const { size } = await stat(prices);
     const reason = `the file has more than ${PRICE_FILE_BYTES_MAX} bytes`;
     if (size > PRICE_FILE_BYTES_MAX) {
       return fail("invalid_server_config", { path: "--prices", reason });
     }
-    return readPrices(await readFile(prices, "utf8"));
+    return readPrices(await readFile(prices, "utf8"), aliases);
   } catch (thrown) {
     return fail("invalid_server_config", { path: "--prices", reason: messageOf(thrown) });
   }

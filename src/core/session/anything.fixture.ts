@@ -151,8 +151,12 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
       model: at.odd ? "large" : null,
       used: at.pick,
       size: null,
-      tokens: { ...NO_TOKENS, input: at.pick, output: at.odd ? -1 : 7 },
+      tokens: { ...NO_TOKENS, input: at.pick, output: at.pick % 5 === 0 ? -1 : 7 },
+      ...(at.pick % 3 === 0 && { figures: at.odd ? "none" : "partial" }),
+      ...(at.pick % 4 === 0 && { costMicro: at.pick % 8 === 0 ? -at.pick : at.pick * 1_000 }),
+      ...(at.pick % 7 === 0 && { decidedBy: "cost" }),
     },
+    ...(at.pick % 6 === 0 && { price: { ...NO_TOKENS, input: 9_000_000, perTurn: at.pick } }),
   }),
 
   prompt: (at) => ({

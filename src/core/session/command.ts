@@ -50,7 +50,7 @@ export interface CommandData {
   agent_unavailable: { message: string };
   instructed: InstructionsSent;
   agent_update: { update: AgentUpdate };
-  usage: { turnId: TurnId; usage: ContextUsage };
+  usage: { turnId: TurnId; usage: ContextUsage; price?: Price };
 
   // Prompts and turns
   /** With what it can begin at once, or why it cannot be paid for, now or when it is next. */

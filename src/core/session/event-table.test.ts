@@ -81,6 +81,7 @@ describe("the fold table of events", () => {
       "session_update",
       "skill_invoked",
       "skills_reloaded",
+      "usage_suspect",
       "user_shell_command",
       "user_shell_result",
     ]);

@@ -111,6 +111,7 @@ export const EVENT_TABLE = {
   credits_warning:              row("keep",     no,     no,    no,    no,   yes,    no,      yes),
   credits_waiting:              row("drop",     no,     no,    no,    no,   yes,    no,      no),
   agent_setting_refused:        row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
+  usage_suspect:                row("keep",     no,     no,    no,    no,   yes,    yes,     no),
 } as const satisfies Readonly<Record<EventType, EventRow>>;
 
 /** A column of the table that is yes or no. */

@@ -83,6 +83,7 @@ export interface Announcements {
   credits_warning: BudgetWarning;
   credits_waiting: { promptId: PromptId } & CreditWait;
   agent_setting_refused: SettingRefused;
+  usage_suspect: UsageSuspicion;
 }
 
 export type AnnouncementType = keyof Announcements;
@@ -304,11 +305,32 @@ export interface ShellResult {
   error?: string;
 }
 
+/** Why the figures of an agent are doubted. */
+export const SUSPECT_REASONS = [
+  "invalid",
+  "fell",
+  "jumped",
+  "unknown_start",
+  "currency",
+  "model_without_price",
+  "cost_disagrees",
+  "after_verdict",
+] as const;
+
+export type SuspectReason = (typeof SUSPECT_REASONS)[number];
+
 /** What can have happened to the credits of a turn. */
 export interface CreditEvents {
   credits_reserved: Reserved;
   credits_settled: Settled;
-  usage_reported: { turnId: TurnId; usage: ContextUsage };
+  usage_reported: UsageReported;
+}
+
+/** With the price of the model that the agent says it has used, where the turn had another. */
+interface UsageReported {
+  turnId: TurnId;
+  usage: ContextUsage;
+  price?: Price;
 }
 
 interface Reserved {
@@ -355,8 +377,18 @@ interface BudgetWarning {
   renewsAt?: string;
 }
 
+/** Figures of an agent that cannot be right, or that contradict each other. */
+export interface UsageSuspicion {
+  reason: SuspectReason;
+  /** What was reported, and what was made of it, for people. */
+  detail: string;
+  turnId?: TurnId;
+}
+
 interface Settled {
   turnId: TurnId;
+  /** Where the price is by tokens and the agent did not tell them: the reserve was charged. */
+  usage?: "unknown";
   reservedMicro: number;
   chargedMicro: number;
   releasedMicro: number;

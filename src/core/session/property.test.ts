@@ -51,6 +51,7 @@ const UNANNOUNCED = [
   "session_branched",
   "credits_warning",
   "credits_waiting",
+  "usage_suspect",
 ];
 
 describe("whatever happens to a session", () => {

@@ -200,6 +200,7 @@ const RESERVATION: Fields<CreditReservation> = {
   price: orNull(object(PRICE)),
   spentMicro: count,
   model: optional(orNull(text)),
+  estimateMicro: optional(count),
 };
 
 const CONTEXT_USAGE: Fields<ContextUsage> = {
@@ -207,6 +208,9 @@ const CONTEXT_USAGE: Fields<ContextUsage> = {
   used: orNull(count),
   size: orNull(count),
   tokens: object(TOKENS),
+  figures: optional(oneOf("none", "partial")),
+  costMicro: optional(count),
+  decidedBy: optional(oneOf("cost")),
 };
 
 const TURN: Fields<TurnState> = {

@@ -60,7 +60,8 @@ describe("a session that costs", () => {
     expect(await balance(world)).toMatchObject({ availableMicro: 2, openMicro: 0 });
     await granted(world, 8);
     await heard(stream, "turn_complete", second);
-    expect(await balance(world)).toMatchObject({ chargedMicro: 8, openMicro: 0 });
+    // Of the second the agent tells no tokens, so that its reserve is charged.
+    expect(await balance(world)).toMatchObject({ chargedMicro: 18, openMicro: 0 });
   });
 
   it("gets another slice in mid-turn, and ends with budget_exhausted without one", async () => {

@@ -236,10 +236,11 @@ export function creditReportRoutes({ meter, sessions }: Daemon): readonly Route[
   ];
 }
 
-function entryOf({ atMs, turnId, kind, isPriced, isAside, ...line }: StatementLine) {
+function entryOf({ atMs, turnId, kind, isPriced, isAside, isUsageKnown, ...line }: StatementLine) {
   const { seq, n, amountMicro, sessionId, userId, agent, model, tokens, note } = line;
   const whose = { sessionId, userId, ...(isAside && { aside: true }) };
-  const used = kind === "charge" ? { agent, model, tokens, priced: isPriced } : {};
+  const unknown = isUsageKnown ? {} : { usage: "unknown" };
+  const used = kind === "charge" ? { agent, model, tokens, priced: isPriced, ...unknown } : {};
   const at = new Date(atMs).toISOString();
   return { seq, at, kind, id: turnId, n, amountMicro, ...whose, ...used, ...(note && { note }) };
 }

@@ -298,6 +298,7 @@ export class AgentLink {
         return this.#isOver ? undefined : reports.update(update);
       },
       usage: (turnId, usage) => unlessOver(() => reports.usage(turnId, usage)),
+      usageSuspect: (suspicion) => unlessOver(() => reports.usageSuspect(suspicion)),
       ask: (ask, signal) => this.asks.ask(ask, signal),
       access: (access, signal) => this.asks.access(access, signal),
       takeMessages: async () => (this.#isOver ? [] : reports.takeMessages()),

@@ -12,13 +12,14 @@ import {
   type Command,
   SERVER,
 } from "../../core/session/command.ts";
-import type { AgentExit, InstructionsSent } from "../../core/session/event.ts";
+import type { AgentExit, InstructionsSent, UsageSuspicion } from "../../core/session/event.ts";
 import { type ModelPart, messagesToTake } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionSeat } from "../participant.ts";
 import { turnBound } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { HeldText } from "./held-text.ts";
+import { UsageReports } from "./usage-reports.ts";
 
 /** Something that a session is set to, and its agent is set to in turn. */
 export type AgentSetting =
@@ -39,12 +40,14 @@ export class AgentReports {
   /** Asks for which the policy is being read. */
   readonly #unmade = new Set<AskId>();
   readonly #held: HeldText;
+  readonly #usage: UsageReports;
 
   constructor(world: SessionWorld, seat: SessionSeat, activation: number, present: PresentClients) {
     this.#world = world;
     this.#seat = seat;
     this.#agent = { kind: "agent", activation };
     this.#present = present;
+    this.#usage = new UsageReports(world, seat, this.#agent);
     this.#held = new HeldText({
       world,
       send: (update) => this.#send(update),
@@ -75,7 +78,11 @@ export class AgentReports {
   }
 
   usage(turnId: TurnId, usage: ContextUsage) {
-    void this.#seat.submit({ ...this.#by(), type: "usage", turnId, usage });
+    this.#usage.usage(turnId, usage);
+  }
+
+  usageSuspect(suspicion: UsageSuspicion) {
+    this.#usage.suspect(suspicion);
   }
 
   /** Answers whether the session took it; how it ends is an event. */

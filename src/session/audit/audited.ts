@@ -114,6 +114,7 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
   credits_waiting: ({ code, scope, period, neededMicro, availableMicro }) =>
     details({ code, scope, period, neededMicro, availableMicro }),
   agent_setting_refused: ({ setting, value }) => details({ setting, value }),
+  usage_suspect: ({ reason, detail, turnId }) => details({ reason, detail, turnId }),
 };
 
 /** Returns what the audit entry of an event holds; null for an event without one. */

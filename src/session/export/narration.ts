@@ -80,6 +80,7 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   secret_redacted: () => note("A secret was taken out of the text."),
   agent_setting_refused: ({ setting, value, reason }) =>
     fact(setting, code(String(value ?? "unknown")), " was not taken: ", plain(reason)),
+  usage_suspect: ({ reason, detail }) => fact("usage", code(reason), ": ", plain(detail)),
 };
 
 /** Asks that ended without an answer, while their turn went on or was lost. */

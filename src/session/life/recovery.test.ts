@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SessionStore } from "../../store/store.ts";
 import { SessionHost } from "../host.ts";
 import { LedgerMeter, PriceTable } from "../meter/index.ts";
-import { reservationRequest } from "../meter/session-credit.ts";
+import { reservationRequest } from "../meter/reservation-request.ts";
 import { withSession } from "../runtime.fixture.ts";
 import { Stage, TENANT, value } from "../stage.fixture.ts";
 

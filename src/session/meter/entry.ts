@@ -8,10 +8,11 @@ import {
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { type LedgerEntry, settle } from "../../core/ledger.ts";
 import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
-import { costMicro, isCount, isTokenUsage, NO_TOKENS, type TokenUsage } from "../../core/price.ts";
+import { isCount, isTokenUsage, NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
+import { isByTokens, isTold, spentMicro } from "../../core/turn-cost.ts";
 import type { JournalEntry, JournalRow, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
 import type { AsideUse, ReservationRequest, TurnCredit } from "./meter.ts";
@@ -26,6 +27,8 @@ export interface LedgerLine extends LedgerEntry {
   readonly tokens: TokenUsage;
   /** False for work whose price is unknown. */
   readonly isPriced: boolean;
+  /** False where the agent did not tell its tokens, and the reserve was charged. */
+  readonly isUsageKnown: boolean;
   /** Of a grant or its revocation: what was said about it. */
   readonly note: string | null;
   /** True for what was asked beside a session, which is no turn of it. */
@@ -39,7 +42,14 @@ export interface StatementLine extends LedgerLine {
   readonly sessionId: SessionId | null;
 }
 
-const PLAIN = { agent: null, model: null, tokens: NO_TOKENS, isPriced: true, note: null };
+const PLAIN = {
+  agent: null,
+  model: null,
+  tokens: NO_TOKENS,
+  isPriced: true,
+  isUsageKnown: true,
+  note: null,
+};
 
 /** A line of which nothing more is to be said than whose it is. */
 export function plainLine(
@@ -65,8 +75,13 @@ export function journalEntry(
 /** The same line is always the same text: by that a repeat is known from a conflict. */
 function textOf(line: LedgerLine): string {
   const { kind, turnId, n, amountMicro, userId, agent, model, tokens, isPriced, note } = line;
-  const { isAside } = line;
-  const charged = { ...(model !== null && { model }), tokens, ...(!isPriced && { priced: false }) };
+  const { isAside, isUsageKnown } = line;
+  const charged = {
+    ...(model !== null && { model }),
+    tokens,
+    ...(!isPriced && { priced: false }),
+    ...(!isUsageKnown && { usage: "unknown" }),
+  };
   return JSON.stringify({
     v: 1,
     kind,
@@ -105,6 +120,7 @@ export function readLine({ seq, atMs, sessionId, text }: JournalRow): StatementL
     model: stringAt(said, "model"),
     tokens,
     isPriced: said.priced !== false,
+    isUsageKnown: said.usage !== "unknown",
     note: stringAt(said, "note"),
     isAside: said.aside === true,
   };
@@ -151,6 +167,7 @@ export function settlementEntries(
   const settled = written.find(({ event }) => event.type === "credits_settled")?.event;
   if (settled?.type !== "credits_settled") return [];
   const { turnId, chargedMicro, releasedMicro } = settled.data;
+  const isUsageKnown = settled.data.usage !== "unknown";
   const userId = before.running?.userId ?? null;
   const atMs = settled._meta.serverTimestamp;
   const entry = (one: LedgerEntry) => journalEntry(plainLine(one, userId), sessionId, atMs);
@@ -161,7 +178,7 @@ export function settlementEntries(
   });
   const release = { kind: "release", turnId, n: 0, amountMicro: releasedMicro } as const;
   const charge = { kind: "charge", turnId, n: 0, amountMicro: chargedMicro } as const;
-  const line = { ...plainLine(charge, userId), ...usedIn(before) };
+  const line = { ...plainLine(charge, userId), ...usedIn(before), isUsageKnown };
   const released = releasedMicro > 0 ? [entry(release)] : [];
   return [...further, journalEntry(line, sessionId, atMs), ...released];
 }
@@ -197,9 +214,10 @@ export function asideLines(
   { reservedMicro, price }: TurnCredit,
   use: AsideUse,
 ): readonly LedgerLine[] {
-  const spentMicro = costMicro(price, use.tokens);
-  const reservation = { turnId, reservedMicro, slices: 1, price, spentMicro };
-  const { furtherMicro, chargedMicro, releasedMicro } = settle(reservation);
+  const spent = spentMicro(price, use);
+  const reservation = { turnId, reservedMicro, slices: 1, price, spentMicro: spent };
+  const isUsageKnown = price === null || !isByTokens(price) || isTold(use);
+  const { furtherMicro, chargedMicro, releasedMicro } = settle(reservation, !isUsageKnown);
   const line = (kind: LedgerEntry["kind"], n: number, amountMicro: number) =>
     plainLine({ kind, turnId, n, amountMicro }, userId, true);
   const charge = {
@@ -208,6 +226,7 @@ export function asideLines(
     model: nameOf(use.model ?? model),
     tokens: use.tokens,
     isPriced: price !== null,
+    isUsageKnown,
   };
   return [
     ...(furtherMicro > 0 ? [line("reserve", 1, furtherMicro)] : []),

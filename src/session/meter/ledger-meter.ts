@@ -1,7 +1,7 @@
 import type { TenantId, TurnId } from "../../core/id.ts";
 import { CREDIT_SWEEP_SESSIONS_MAX, LEDGER_SETTLED_UNREAD_MAX } from "../../core/limits.ts";
 import type { Log, LogMessage } from "../../core/log.ts";
-import { costMicro } from "../../core/price.ts";
+import type { Price } from "../../core/price.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { CallOff } from "../../platform/clock.ts";
@@ -95,6 +95,10 @@ export class LedgerMeter extends LedgerOffice implements Meter {
     return allowance !== null && isUnlimited(allowance, order);
   }
 
+  priceOf(agent: string, model: string): Price | null {
+    return this.#parts.prices.quote(agent, model)?.price ?? null;
+  }
+
   async slice(
     order: ReservationRequest,
     { n, price, missingMicro }: Slice,
@@ -163,7 +167,8 @@ export class LedgerMeter extends LedgerOffice implements Meter {
     // What is still held for it is an orphan from now on, which the sweep finds.
     this.#pending.delete(order.turnId);
     if (!settled.ok) this.#tell("credits not settled", tenantId, settled.refusal.code);
-    return settled.ok ? costMicro(credit.price, use.tokens) : 0;
+    const charged = lines.filter(({ kind }) => kind === "charge");
+    return settled.ok ? charged.reduce((sum, { amountMicro }) => sum + amountMicro, 0) : 0;
   }
 
   usedBeside({ tenantId, sessionId }: SessionKey): Promise<Result<Use>> {

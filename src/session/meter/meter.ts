@@ -1,9 +1,10 @@
 import type { TenantId, TurnId, UserId } from "../../core/id.ts";
 import type { Account, BudgetPeriod } from "../../core/ledger.ts";
-import type { Price, TokenUsage } from "../../core/price.ts";
+import type { Price } from "../../core/price.ts";
 import type { Result } from "../../core/result.ts";
 import type { Announcements, BudgetFigures } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
+import type { UsageFigures } from "../../core/turn.ts";
 import type { CallOff } from "../../platform/clock.ts";
 import type { JournalEntry, SessionKey } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
@@ -46,10 +47,7 @@ export interface Slice {
 }
 
 /** What a question beside a session has used, as far as its agent has told. */
-export interface AsideUse {
-  readonly model: string | null;
-  readonly tokens: TokenUsage;
-}
+export type AsideUse = UsageFigures;
 
 export type CreditWarning = Announcements["credits_warning"] & BudgetFigures;
 
@@ -64,6 +62,8 @@ interface TurnMeter {
   afford(order: ReservationRequest, when?: Weighing): Promise<Result<void>>;
   /** Whether nothing has to be weighed for it: then there are no slices either. */
   isFree(order: ReservationRequest): boolean;
+  /** What the tokens of a model cost in such an agent; null if that is not known. */
+  priceOf(agent: string, model: string): Price | null;
   /** More for a turn at work; answers how much. */
   slice(order: ReservationRequest, slice: Slice): Promise<Result<number>>;
   /** The turn did not begin, or a slice came too late for it: what it holds is free again. */

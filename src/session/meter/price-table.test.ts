@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { costMicro, isPrice } from "../../core/price.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
-import { DEFAULT_PRICES, PriceTable, readPrices } from "./price-table.ts";
+import { DEFAULT_PRICES } from "./price-defaults.ts";
+import { PriceTable, readPrices } from "./price-table.ts";
 
 describe("the price table", () => {
   it.each(Object.keys(DEFAULT_PRICES.models ?? {}))("has a price for %s that can be", (model) => {
@@ -17,6 +18,50 @@ describe("the price table", () => {
     expect(plain?.price).toMatchObject({ input: 3_000_000, output: 15_000_000 });
     expect(table.quote("any", "claude-sonnet-4-5-20250929")).toEqual(plain);
     expect(table.quote("any", "gpt-4o-2024-08-06")).toEqual(table.quote("any", "gpt-4o"));
+  });
+
+  it.each([
+    ["openai/gpt-5.5", "gpt-5.5"],
+    ["openrouter/anthropic/claude-opus-4.5", "claude-opus-4-5"],
+    ["$runtime|openai|gpt-5.2(openai)", "gpt-5.2"],
+    ["gpt-5.5[medium]", "gpt-5.5"],
+    ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"],
+    ["claude-opus-4-5@20251101", "claude-opus-4-5"],
+    ["google/gemini-3-pro-preview", "gemini-3-pro*"],
+    ["anthropic/claude-haiku-4-5:thinking", "claude-haiku-4-5"],
+    ["gpt-5.1-codex-max", "gpt-5.1-codex*"],
+  ])("knows %s by what is inside the name: %s", (model, row) => {
+    expect(new PriceTable().find("any", model)).toMatchObject({ row, of: "models" });
+  });
+
+  it("knows a model by the alias that its agent's profile has for it, and no other agent's", () => {
+    const aliases = new Map([["default", "claude-opus-5-5"]]);
+    const table = new PriceTable({}, (agent) => (agent === "claude" ? aliases : new Map()));
+    expect(table.find("claude", "default")).toMatchObject({ row: "claude-opus-5-5" });
+    expect(table.find("other", "default")).toBeNull();
+    const unnamed = new PriceTable({}, () => new Map([["*", "gpt-5"]]));
+    expect(unnamed.find("quiet", null)).toMatchObject({ row: "gpt-5" });
+    expect(unnamed.find("quiet", "another")).toBeNull();
+  });
+
+  it("takes the closest of several patterns, and a name before any of them", () => {
+    const [input, output] = [1, 1];
+    const row = (perTurn: number) => ({ input, output, perTurn });
+    const models = { "*": row(1), "big-*": row(2), "big-*-fast": row(3), "big-one-fast": row(4) };
+    const table = new PriceTable({ models });
+    const rows = ["small", "big-two", "big-two-fast", "big-one-fast", "x/big-one-fast"].map(
+      (model) => table.find("any", model)?.price.perTurn,
+    );
+    expect(rows).toEqual([1, 2, 3, 4, 4]);
+  });
+
+  it("says of what day and source it is, and can be replaced as a whole", () => {
+    expect(new PriceTable().origin).toMatch(/^defaults of 2026-\d\d-\d\d: list prices/);
+    const only = '{"defaults":false,"asOf":"2027-01-02","source":"our contract"}';
+    const table = value(readPrices(only));
+    expect(table.origin).toBe("your file of 2027-01-02: our contract");
+    expect(table.find("any", "gpt-5")).toBeNull();
+    expect(table.find("echo", null)).toBeNull();
   });
 
   it("does not take one model for another, or guess at one that it does not know", () => {
@@ -80,6 +125,10 @@ describe("the price table", () => {
     '{"models":{"m":{"inputs":1}}}',
     '{"models":{"m":{"input":9007199254740991}}}',
     '{"model":{}}',
+    '{"asOf":"yesterday"}',
+    '{"defaults":"no"}',
+    '{"models":{"":{"perTurn":1}}}',
+    '{"models":{"m":{"perTurn":1,"currency":"EUR"}}}',
   ])("refuses a file that says %s, and says where", (text) => {
     expect(readPrices(text)).toMatchObject({
       ok: false,

@@ -1,7 +1,16 @@
 import { z } from "zod";
-import { MICRO_CREDITS_MAX, PRICE_MICRO_MAX, PRICES_MAX } from "../../core/limits.ts";
+import {
+  AGENT_NAME_CHARS_MAX,
+  MICRO_CREDITS_MAX,
+  PRICE_MICRO_MAX,
+  PRICES_MAX,
+} from "../../core/limits.ts";
 import { costMicro, NO_TOKENS, type Price } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { bySpecificity, isPattern, matchesPattern, modelNames } from "./model-name.ts";
+import { DEFAULT_PRICES } from "./price-defaults.ts";
+
+const SOURCE_CHARS_MAX = 512;
 
 const amount = z.int().min(0).max(PRICE_MICRO_MAX).optional();
 
@@ -24,12 +33,21 @@ const priceRow = z
     error: "a row has input and output, or perTurn; 0 is free",
   });
 
-const rows = z.record(z.string(), priceRow).refine((all) => Object.keys(all).length <= PRICES_MAX, {
+const name = z.string().min(1).max(AGENT_NAME_CHARS_MAX);
+const rows = z.record(name, priceRow).refine((all) => Object.keys(all).length <= PRICES_MAX, {
   error: `there are at most ${PRICES_MAX} prices`,
 });
 
 /** Prices by model; and by agent, for those that do not say which model they use. */
-const priceFile = z.strictObject({ models: rows.optional(), agents: rows.optional() });
+const priceFile = z.strictObject({
+  /** The day on which they were read, and where. */
+  asOf: z.iso.date({ error: "a day, as in 2026-11-16" }).optional(),
+  source: z.string().min(1).max(SOURCE_CHARS_MAX).optional(),
+  /** False if the file replaces the default prices, and does not only override some. */
+  defaults: z.boolean().optional(),
+  models: rows.optional(),
+  agents: rows.optional(),
+});
 
 export type PriceFile = z.input<typeof priceFile>;
 type PriceRow = z.output<typeof priceRow>;
@@ -41,10 +59,10 @@ export interface Quote {
 }
 
 /** Reads a price file; what it names replaces the whole row that there was. */
-export function readPrices(text: string): Result<PriceTable> {
+export function readPrices(text: string, aliases?: ModelAliases): Result<PriceTable> {
   try {
     const read = priceFile.safeParse(JSON.parse(text));
-    if (read.success) return ok(new PriceTable(read.data));
+    if (read.success) return ok(new PriceTable(read.data, aliases));
     const [issue] = read.error.issues;
     return fail("invalid_server_config", {
       path: `--prices ${issue?.path.join(".") ?? ""}`.trim(),
@@ -55,29 +73,91 @@ export function readPrices(text: string): Result<PriceTable> {
   }
 }
 
+/** What an agent calls its models, beside the names that others know: `default`, and the like. */
+export type ModelAliases = (agent: string) => ReadonlyMap<string, string>;
+
+/** The row that a model of an agent is paid by. */
+export interface FoundPrice extends Quote {
+  /** The name in the table, which may be a pattern; with `agents` that of the agent. */
+  readonly row: string;
+  readonly of: "models" | "agents";
+  /** Whether the file of the operator has it. */
+  readonly isOwn: boolean;
+}
+
 /** What models and agents cost. */
 export class PriceTable {
   readonly #models: ReadonlyMap<string, PriceRow>;
   readonly #agents: ReadonlyMap<string, PriceRow>;
+  /** The names with a `*`, the closest first. */
+  readonly #patterns: readonly string[];
+  readonly #own: PriceFile;
+  readonly #aliases: ModelAliases;
 
-  constructor(own: PriceFile = {}) {
-    this.#models = new Map(Object.entries({ ...DEFAULT_PRICES.models, ...own.models }));
-    this.#agents = new Map(Object.entries({ ...DEFAULT_PRICES.agents, ...own.agents }));
+  constructor(own: PriceFile = {}, aliases: ModelAliases = () => NO_ALIASES) {
+    const { models, agents } = own.defaults === false ? {} : DEFAULT_PRICES;
+    this.#models = new Map(Object.entries({ ...models, ...own.models }));
+    this.#agents = new Map(Object.entries({ ...agents, ...own.agents }));
+    this.#patterns = [...this.#models.keys()].filter(isPattern).toSorted(bySpecificity);
+    this.#own = own;
+    this.#aliases = aliases;
   }
 
-  /** By the model as it is called, or without the date behind its name, or by the agent. */
+  /** Says from when and where the prices are. */
+  get origin(): string {
+    const { asOf, source, defaults } = this.#own;
+    const own = `your file${asOf === undefined ? "" : ` of ${asOf}`}${source ? `: ${source}` : ""}`;
+    const usual = `defaults of ${DEFAULT_PRICES.asOf}: ${DEFAULT_PRICES.source}`;
+    if (defaults === false) return own;
+    const hasOwn = [this.#own.models, this.#own.agents].some((some) => some !== undefined);
+    return hasOwn ? `${own}; ${usual}` : usual;
+  }
+
   quote(agent: string, model: string | null): Quote | null {
-    const named = model === null ? undefined : this.#models.get(model);
-    const undated = model === null ? undefined : this.#models.get(model.replace(DATE, ""));
-    const row = named ?? undated ?? this.#agents.get(agent);
-    if (row === undefined) return null;
-    const price = priceOf(row);
-    return { price, estimateMicro: Math.max(row.reserve ?? estimateOf(price), price.perTurn) };
+    const found = this.find(agent, model);
+    return found && { price: found.price, estimateMicro: found.estimateMicro };
+  }
+
+  /** Every row, the models first. */
+  rows(): readonly FoundPrice[] {
+    const models = [...this.#models].map(([row, priced]) => this.#found("models", row, priced));
+    const agents = [...this.#agents].map(([row, priced]) => this.#found("agents", row, priced));
+    return [...models, ...agents];
+  }
+
+  /** By the model's name, by what is inside that name, by a pattern, or by the agent. */
+  find(agent: string, model: string | null): FoundPrice | null {
+    const named = model ?? this.#aliases(agent).get(UNNAMED_MODEL) ?? null;
+    const row = named === null ? null : this.#rowOf(agent, named);
+    const priced = row === null ? this.#agents.get(agent) : this.#models.get(row);
+    if (priced === undefined) return null;
+    return this.#found(row === null ? "agents" : "models", row ?? agent, priced);
+  }
+
+  #found(of: FoundPrice["of"], row: string, priced: PriceRow): FoundPrice {
+    const price = priceOf(priced);
+    const estimateMicro = Math.max(priced.reserve ?? estimateOf(price), price.perTurn);
+    const isOwn = Object.hasOwn(this.#own[of] ?? {}, row);
+    return { row, of, isOwn, price, estimateMicro };
+  }
+
+  #rowOf(agent: string, model: string): string | null {
+    const aliases = this.#aliases(agent);
+    const names = modelNames(model).flatMap((one) => {
+      const known = aliases.get(one);
+      return known === undefined ? [one] : [one, ...modelNames(known)];
+    });
+    const exact = names.find((one) => this.#models.has(one) && !isPattern(one));
+    if (exact !== undefined) return exact;
+    const fits = (pattern: string) => names.some((one) => matchesPattern(pattern, one));
+    return this.#patterns.find(fits) ?? null;
   }
 }
 
-/** As in `claude-sonnet-4-5-20250929` or `gpt-4o-2024-08-06`. */
-const DATE = /-(?:\d{8}|\d{4}-\d{2}-\d{2})$/;
+/** The alias for the model of an agent that does not name it. */
+const UNNAMED_MODEL = "*";
+
+const NO_ALIASES: ReadonlyMap<string, string> = new Map();
 
 /**
  * What a row does not say is not free: the cache costs as much as input, and thought as much as
@@ -95,34 +175,4 @@ const USUAL_TURN = { ...NO_TOKENS, input: 50_000, output: 4_000 };
 /** What is set aside for a turn where the price does not say. */
 export function estimateOf(price: Price): number {
   return costMicro(price, USUAL_TURN);
-}
-
-/**
- * What models cost by default: one credit is one US dollar, so these are
- * micro-dollars per million tokens. They are list prices as they were known when this was written,
- * and they change: `--prices FILE` has the last word.
- */
-export const DEFAULT_PRICES: PriceFile = {
-  models: {
-    "claude-opus-4-5": model(5_000_000, 25_000_000, 500_000, 6_250_000),
-    "claude-opus-4-1": model(15_000_000, 75_000_000, 1_500_000, 18_750_000),
-    "claude-sonnet-4-5": model(3_000_000, 15_000_000, 300_000, 3_750_000),
-    "claude-haiku-4-5": model(1_000_000, 5_000_000, 100_000, 1_250_000),
-    "gpt-5": model(1_250_000, 10_000_000, 125_000),
-    "gpt-5-mini": model(250_000, 2_000_000, 25_000),
-    "gpt-5-nano": model(50_000, 400_000, 5_000),
-    "gpt-4.1": model(2_000_000, 8_000_000, 500_000),
-    "gpt-4.1-mini": model(400_000, 1_600_000, 100_000),
-    "gpt-4o": model(2_500_000, 10_000_000, 1_250_000),
-    "gpt-4o-mini": model(150_000, 600_000, 75_000),
-    "gemini-2.5-pro": model(1_250_000, 10_000_000, 310_000),
-    "gemini-2.5-flash": model(300_000, 2_500_000, 75_000),
-  },
-  // `echo` is built in, and asks no model.
-  agents: { echo: { perTurn: 0 } },
-};
-
-/** What a model has thought is paid like what it has said; writing a cache is input elsewhere. */
-function model(input: number, output: number, cachedRead: number, cachedWrite = input) {
-  return { input, output, cachedRead, cachedWrite, thought: output };
 }

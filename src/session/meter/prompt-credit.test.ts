@@ -5,7 +5,7 @@ import { turnId } from "../../core/session/life.fixture.ts";
 import { type Hand, promptOf, Stage, TENANT, value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
 import { LedgerMeter } from "./ledger-meter.ts";
-import { reservationRequest } from "./session-credit.ts";
+import { reservationRequest } from "./reservation-request.ts";
 import { granting, priced } from "./till.fixture.ts";
 
 const ADA = given(parseUserId("ada"));

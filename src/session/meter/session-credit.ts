@@ -6,16 +6,16 @@ import { DONE, ok, type Result } from "../../core/result.ts";
 import { type Command, SERVER, type TurnStart, userOf } from "../../core/session/command.ts";
 import { firstAnswer } from "../../core/session/decide/prompt.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
-import { pendingCount, type Session, type WaitingPrompt } from "../../core/session/state.ts";
-import { type BuiltInName, readSlash, slashTextOf } from "../../core/slash/commands.ts";
+import { pendingCount, type WaitingPrompt } from "../../core/session/state.ts";
+import { slashTextOf } from "../../core/slash/commands.ts";
+import { neededMicro } from "../../core/turn-cost.ts";
 import type { CallOff } from "../../platform/clock.ts";
-import type { JournalEntry, SessionKey } from "../../store/store.ts";
+import type { JournalEntry } from "../../store/store.ts";
 import type { TryAgain } from "../actor/turn-queue.ts";
 import type { Written } from "../actor/written.ts";
 import { EVICTED } from "../eviction.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
-import { usedByTurns } from "./allowance.ts";
 import { announcementOf, BudgetWatch } from "./budget-watch.ts";
 import {
   creditWait,
@@ -25,6 +25,7 @@ import {
   type WaitingForCredit,
 } from "./credit-wait.ts";
 import type { CreditWarning, ReservationRequest, TurnCredit } from "./meter.ts";
+import { isRepriced, reservationRequest, wantsOf } from "./reservation-request.ts";
 
 /** What a prompt is admitted with: what it begins with at once, or why it cannot be paid for. */
 type Paid = Pick<Command<"prompt">, "start" | "unpaid" | "unpaidNow">;
@@ -33,27 +34,6 @@ type CreditSeat = Pick<SessionSeat, "key" | "decided" | "submit">;
 
 /** What a turn begins with, beside its id and its credits. */
 type TurnWork = Omit<TurnStart, "turnId" | keyof TurnCredit>;
-
-/** Who wants to begin a turn of this session, and what is known of what it will cost. */
-export function reservationRequest(
-  key: SessionKey,
-  session: Session,
-  turn: { readonly turnId: TurnId; readonly userId: UserId | null },
-): ReservationRequest {
-  const { chosen, surroundings } = session;
-  const { chargedMicro: usedMicro, openMicro: heldMicro } = usedByTurns(session);
-  return {
-    key,
-    ...turn,
-    agent: chosen.activeAgent,
-    model: chosen.modelConfig.modelId ?? surroundings?.model ?? null,
-    budgetMicro: chosen.budgetMicro,
-    usedMicro,
-    heldMicro,
-    monthBudgetMicro: chosen.monthBudgetMicro ?? null,
-    isAside: false,
-  };
-}
 
 /**
  * Sees to a session's credits: no turn begins without them, one that passes what it has gets more
@@ -202,7 +182,7 @@ export class SessionCredit implements Participant {
   #react(event: SessionEvent) {
     if (event.type === "credits_reserved" && event.data.n === 0) {
       this.#world.meter.begun(event.data.turnId);
-    } else if (event.type === "usage_reported" || event.type === "credits_reserved") {
+    } else if (mayNeedMore(event)) {
       this.#sliceIfShort();
     } else if (event.type === "credits_settled") {
       this.#settled = event.data.turnId;
@@ -293,7 +273,7 @@ export class SessionCredit implements Participant {
     const { connection, running } = this.#seat.decided;
     const reservation = connection.turn.currentReservation;
     if (reservation === null || running === null || running.stopCause !== null) return;
-    const missingMicro = reservation.spentMicro - reservation.reservedMicro;
+    const missingMicro = neededMicro(connection.turn) - reservation.reservedMicro;
     if (missingMicro <= 0 || this.#isSlicing || this.#isOver) return;
     const { turnId, slices: n, price } = reservation;
     const order = this.#order(turnId, running.userId);
@@ -371,27 +351,16 @@ const NO_CREDIT: TurnCredit = {
   model: null,
 };
 
-/** By what a turn was found too dear: another of these is worth another try. */
-function wantsOf({ chosen, surroundings }: Session, { promptId }: WaitingPrompt): string {
-  const { activeAgent, modelConfig, budgetMicro, monthBudgetMicro = null } = chosen;
-  const model = modelConfig.modelId ?? surroundings?.model ?? null;
-  return JSON.stringify([promptId, activeAgent, model, budgetMicro, monthBudgetMicro]);
-}
-
-/** Whether the user has told the session to take another model or agent, and it has not yet. */
-function isRepriced({ queue }: Session, userId: UserId | null): boolean {
-  return queue.some((prompt) => {
-    const text = prompt.userId === userId ? slashTextOf(prompt.content) : null;
-    return text !== null && REPRICING.has(readSlash(text)?.name ?? "");
-  });
-}
-
-const REPRICING: ReadonlySet<string> = new Set(["model", "agent"] satisfies BuiltInName[]);
-
 /** The outcome of a command that threw: the log will tell what came of it. */
 const UNANSWERED: Refusal = refusal("store_unavailable", {
   reason: "the command was not answered",
 });
+
+/** A tool call is work of which an agent may tell no figures yet. */
+function mayNeedMore({ type, data }: SessionEvent): boolean {
+  if (type === "usage_reported" || type === "credits_reserved") return true;
+  return type === "session_update" && data.update.sessionUpdate === "tool_call";
+}
 
 /** Whether it is unknown what came of a command. */
 function isUnknown({ code }: Refusal): boolean {

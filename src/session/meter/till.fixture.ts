@@ -12,7 +12,7 @@ import { given } from "../world.fixture.ts";
 import { readLine, type StatementLine } from "./entry.ts";
 import { LedgerMeter } from "./ledger-meter.ts";
 import { PriceTable } from "./price-table.ts";
-import { reservationRequest } from "./session-credit.ts";
+import { reservationRequest } from "./reservation-request.ts";
 
 export const TENANT = given(parseTenantId("acme"));
 export const ADA = given(parseUserId("ada"));

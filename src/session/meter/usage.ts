@@ -28,6 +28,8 @@ export interface UsageGroup {
   readonly chargedMicro: number;
   /** Turns whose price was unknown: they count as nothing in what was charged. */
   readonly unpricedTurns: number;
+  /** Turns whose agent did not tell its tokens: their reserve was charged. */
+  readonly unknownTurns: number;
   readonly tokens: TokenUsage;
 }
 
@@ -73,17 +75,18 @@ export async function usageReport(
 function count(groups: Map<string | null, UsageGroup>, named: string | null, line: StatementLine) {
   const isFull = groups.size >= USAGE_GROUPS_MAX && !groups.has(named);
   const name = isFull ? "other" : named;
-  const { turns, chargedMicro, unpricedTurns, tokens } = groups.get(name) ?? NOTHING;
+  const { turns, chargedMicro, unpricedTurns, unknownTurns, tokens } = groups.get(name) ?? NOTHING;
   groups.set(name, {
     name,
     turns: turns + 1,
     chargedMicro: addCounts(chargedMicro, line.amountMicro),
     unpricedTurns: unpricedTurns + (line.isPriced ? 0 : 1),
+    unknownTurns: unknownTurns + (line.isUsageKnown ? 0 : 1),
     tokens: addTokens(tokens, line.tokens),
   });
 }
 
-const NOTHING = { turns: 0, chargedMicro: 0, unpricedTurns: 0, tokens: NO_TOKENS };
+const NOTHING = { turns: 0, chargedMicro: 0, unpricedTurns: 0, unknownTurns: 0, tokens: NO_TOKENS };
 
 function order(a: string | null, b: string | null): number {
   return (a ?? "") < (b ?? "") ? -1 : 1;
@@ -134,7 +137,17 @@ export async function statementPage(
 
 const COLUMNS = [
   ...["seq", "at", "kind", "id", "n", "amountMicro", "sessionId", "userId", "agent", "model"],
-  ...["input", "output", "cachedRead", "cachedWrite", "thought", "priced", "note", "aside"],
+  ...[
+    "input",
+    "output",
+    "cachedRead",
+    "cachedWrite",
+    "thought",
+    "priced",
+    "note",
+    "aside",
+    "usage",
+  ],
 ];
 
 /** What is stated of a period, a page at a time, so that its length costs no memory. */
@@ -170,12 +183,21 @@ async function* pagesOf(
   }
 }
 
-function rowOf({ atMs, turnId, isPriced, isAside, tokens, ...line }: StatementLine): string {
+function rowOf({
+  atMs,
+  turnId,
+  isPriced,
+  isAside,
+  isUsageKnown,
+  tokens,
+  ...line
+}: StatementLine): string {
   const { seq, kind, n, amountMicro, sessionId, userId, agent, model, note } = line;
   const { input, output, cachedRead, cachedWrite, thought } = tokens;
   const cells = [
     ...[seq, new Date(atMs).toISOString(), kind, turnId, n, amountMicro, sessionId, userId],
     ...[agent, model, input, output, cachedRead, cachedWrite, thought, isPriced, note, isAside],
+    isUsageKnown ? "" : "unknown",
   ];
   return csvLine(cells);
 }

@@ -21,15 +21,17 @@ import {
 } from "../../core/limits.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
-import { isTokenUsage, mostTokens, NO_TOKENS } from "../../core/price.ts";
+import { isCount, isTokenUsage, NO_TOKENS } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import type { UsageSuspicion } from "../../core/session/event.ts";
 import { cutText } from "../../core/text.ts";
 import type { ContextUsage } from "../../core/turn.ts";
+import { mergedUsage } from "../../core/turn-cost.ts";
 import { agentModes } from "../agent/agent-modes.ts";
 import { pastOf } from "../conversation/past.ts";
 import type { LiveSession } from "../live.ts";
 import type { AsideUse, ReservationRequest, TurnCredit } from "../meter/meter.ts";
-import { reservationRequest } from "../meter/session-credit.ts";
+import { reservationRequest } from "../meter/reservation-request.ts";
 import type { SessionWorld } from "../world.ts";
 
 /**
@@ -206,7 +208,7 @@ const BTW = `A question by the way, to be answered briefly. ${RULES}`;
 /** Turns with these stop reasons have no answer, even if the agent wrote text. */
 const WITHOUT_ANSWER: ReadonlySet<string> = new Set(["cancelled", "refusal"]);
 
-const NOTHING_USED: AsideUse = { model: null, tokens: NO_TOKENS };
+const NOTHING_USED: AsideUse = { model: null, tokens: NO_TOKENS, figures: "none" };
 
 /**
  * An agent session for one question. Its text is received only here; all that it asks for is
@@ -308,10 +310,14 @@ export class AsideSession implements AgentListener {
   }
 
   /** A later report never takes back an earlier one, as in a turn. */
-  usage(_: TurnId, { model, tokens }: ContextUsage) {
-    if (!isTokenUsage(tokens)) return;
+  usage(_: TurnId, { used: _used, size: _size, ...later }: ContextUsage) {
+    if (!isTokenUsage(later.tokens) || !isCount(later.costMicro ?? 0)) return;
     const before = this.#use ?? NOTHING_USED;
-    this.#use = { model: model ?? before.model, tokens: mostTokens(before.tokens, tokens) };
+    this.#use = mergedUsage(before, { ...later, model: later.model ?? before.model });
+  }
+
+  usageSuspect({ reason, detail }: UsageSuspicion) {
+    this.#world.log("usage suspect", { because: reason, said: detail });
   }
 
   async ask(): Promise<AskAnswer> {

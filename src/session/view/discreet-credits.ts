@@ -39,6 +39,7 @@ function sumOf(one: UsageGroup, other: UsageGroup): UsageGroup {
     turns: one.turns + other.turns,
     chargedMicro: one.chargedMicro + other.chargedMicro,
     unpricedTurns: one.unpricedTurns + other.unpricedTurns,
+    unknownTurns: one.unknownTurns + other.unknownTurns,
     tokens: addTokens(one.tokens, other.tokens),
   };
 }

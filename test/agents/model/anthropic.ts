@@ -8,6 +8,7 @@ import {
   objectsIn,
   type Tool,
   textsIn,
+  tokensOf,
 } from "./request.ts";
 import { named, type WholeAnswer, type Wire } from "./wire.ts";
 
@@ -44,7 +45,10 @@ function tool({ name, input_schema: schema }: JsonObject): readonly Tool[] {
   return [{ name, schema: isObject(schema) ? schema : {} }];
 }
 
-const USAGE = { input_tokens: 1_000, output_tokens: 10 };
+function usageOf(request: ModelRequest) {
+  const { input, output } = tokensOf(request);
+  return { input_tokens: input, output_tokens: output };
+}
 
 function blocks({ text, call }: WholeAnswer): readonly object[] {
   const words = text === "" ? [] : [{ type: "text", text }];
@@ -71,7 +75,8 @@ function openedText(): string {
 
 export const ANTHROPIC: Wire = {
   read,
-  begin: (request) => named("message_start", { message: { ...shell(request), usage: USAGE } }),
+  begin: (request) =>
+    named("message_start", { message: { ...shell(request), usage: usageOf(request) } }),
   openText: openedText,
   text: (_, text) =>
     named("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
@@ -80,11 +85,12 @@ export const ANTHROPIC: Wire = {
       { type: "tool_use", id, name, input: {} },
       { type: "input_json_delta", partial_json: JSON.stringify(input) },
     ),
-  end: (_, { call }) => {
+  end: (request, { call }) => {
+    const { output } = tokensOf(request);
     const stop = { stop_reason: call === null ? "end_turn" : "tool_use", stop_sequence: null };
     return (
       named("content_block_stop", { index: 0 }) +
-      named("message_delta", { delta: stop, usage: { output_tokens: 10 } }) +
+      named("message_delta", { delta: stop, usage: { output_tokens: output } }) +
       named("message_stop", {})
     );
   },
@@ -92,6 +98,6 @@ export const ANTHROPIC: Wire = {
     ...shell(request),
     content: blocks(whole),
     stop_reason: whole.call === null ? "end_turn" : "tool_use",
-    usage: USAGE,
+    usage: usageOf(request),
   }),
 };

@@ -8,6 +8,7 @@ import {
   objectsIn,
   type Tool,
   textsIn,
+  tokensOf,
 } from "./request.ts";
 import type { Wire } from "./wire.ts";
 
@@ -47,7 +48,10 @@ function tool(offered: JsonObject): readonly Tool[] {
   return [{ name, schema: isObject(parameters) ? parameters : {} }];
 }
 
-const USAGE = { prompt_tokens: 1_000, completion_tokens: 10, total_tokens: 1_010 };
+function usageOf(request: ModelRequest) {
+  const { input, output } = tokensOf(request);
+  return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+}
 
 function headOf(serial: number) {
   return { id: `chat-${serial}`, object: "chat.completion.chunk", created: 1 };
@@ -76,14 +80,14 @@ export const CHAT: Wire = {
   end: (request, whole) => {
     const finish = whole.call === null ? "stop" : "tool_calls";
     const frame = { ...headOf(request.serial), model: request.model };
-    const usage = `data: ${JSON.stringify({ ...frame, choices: [], usage: USAGE })}\n\n`;
+    const usage = `data: ${JSON.stringify({ ...frame, choices: [], usage: usageOf(request) })}\n\n`;
     return `${chunk(request, {}, finish)}${usage}data: [DONE]\n\n`;
   },
-  whole: ({ model, serial }, { text, call }) => ({
-    id: `chat-${serial}`,
+  whole: (request, { text, call }) => ({
+    id: `chat-${request.serial}`,
     object: "chat.completion",
     created: 1,
-    model,
+    model: request.model,
     choices: [
       {
         index: 0,
@@ -95,6 +99,6 @@ export const CHAT: Wire = {
         finish_reason: call === null ? "stop" : "tool_calls",
       },
     ],
-    usage: USAGE,
+    usage: usageOf(request),
   }),
 };

@@ -8,6 +8,7 @@ import {
   objectsIn,
   type Tool,
   textsIn,
+  tokensOf,
 } from "./request.ts";
 import type { WholeAnswer, Wire } from "./wire.ts";
 
@@ -55,12 +56,14 @@ function tool(declared: JsonObject): readonly Tool[] {
   return [{ name, schema: isObject(schema) ? schema : {} }];
 }
 
-function frame({ model, serial }: ModelRequest, parts: readonly object[], finish?: string): object {
+function frame(request: ModelRequest, parts: readonly object[], finish?: string): object {
+  const { model, serial } = request;
   const content = { role: "model", parts };
+  const { input, output } = tokensOf(request);
   const usageMetadata = {
-    promptTokenCount: 1_000,
-    candidatesTokenCount: 10,
-    totalTokenCount: 1_010,
+    promptTokenCount: input,
+    candidatesTokenCount: output,
+    totalTokenCount: input + output,
   };
   const candidate = {
     index: 0,

@@ -16,11 +16,12 @@ const SLOW_CHUNKS_MAX = 500;
 
 const COMMAND = /\[\[(\w+)(?::\s*([^\]]*?))?\s*\]\]/g;
 
+/** Words of the agent itself, which may quote the user. */
+const REMINDER = /^\s*<system-reminder>.*<\/system-reminder>\s*$/s;
+
 export function obey(request: ModelRequest): Answer {
   const asked = newestCommand(request.messages);
-  // Titles, summaries and reviewers have no tools, or want JSON; what the user said is only quoted.
-  const isAside = request.tools.length === 0 || request.jsonSchema !== null;
-  if (isAside || asked === null) return aside(request);
+  if (asked === null || isAside(request)) return aside(request);
   const { word, rest, results } = asked;
   const parts = rest.split("|").map((part) => part.trim());
   const [first = "", second = "", third = ""] = parts;
@@ -35,6 +36,8 @@ export function obey(request: ModelRequest): Answer {
       return said(`images=${imagesIn(request)}`);
     case "run":
       return one("shell", request, results, { command: rest });
+    case "runs":
+      return several(Number(first), request, results, { command: second });
     case "write":
       return one("write", request, results, { path: first, content: second });
     case "edit":
@@ -46,10 +49,20 @@ export function obey(request: ModelRequest): Answer {
   }
 }
 
+/** Titles, summaries and reviewers have no tools, or want JSON; the user is only quoted. */
+function isAside({ tools, jsonSchema }: ModelRequest): boolean {
+  return tools.length === 0 || jsonSchema !== null;
+}
+
+/** Whether it is work beside the turns, which agents do not count in them. */
+export function isBeside(request: ModelRequest): boolean {
+  return isAside(request) || newestCommand(request.messages) === null;
+}
+
 function newestCommand(messages: readonly Message[]) {
   for (let at = messages.length - 1; at >= 0; at -= 1) {
     const message = messages[at];
-    if (message?.role !== "user") continue;
+    if (message?.role !== "user" || REMINDER.test(message.text)) continue;
     const found = [...message.text.matchAll(COMMAND)].at(-1);
     if (found === undefined) continue;
     const [, word = "", rest = ""] = found;
@@ -123,6 +136,20 @@ function escalated(call: Call, results: readonly Message[]): Call | null {
   if (!canAsk || !hasFailed || others.length > 0) return null;
   const asked = { sandbox_permissions: "require_escalated", justification: "May this run?" };
   return { tool: call.tool, input: { ...call.input, ...asked } };
+}
+
+/** The same command so many times, each in a model call of its own. */
+function several(
+  times: number,
+  request: ModelRequest,
+  results: readonly Message[],
+  { command = "" }: Wanted,
+): Answer {
+  const done = results.length;
+  if (done >= times) return said("That is done.");
+  // Agents stop a model that repeats itself.
+  const call = callFor("shell", request.tools, { command: `${command}-${done + 1}` });
+  return call === null ? said("no tool for shell") : { kind: "call", ...call };
 }
 
 /** Most agents change only files that were read before. */

@@ -37,6 +37,11 @@ export type Answer =
   | { readonly kind: "say"; readonly chunks: readonly string[]; readonly pauseMs: number }
   | { readonly kind: "call"; readonly tool: Tool; readonly input: JsonObject };
 
+/** The tokens of one call: no two neighbours are alike, so that no figure can stand for another. */
+export function tokensOf({ serial }: Pick<ModelRequest, "serial">) {
+  return { input: 1_000 + (serial % 10), output: 10 + (serial % 3) };
+}
+
 export function nextSerial(): number {
   serial += 1;
   return serial;

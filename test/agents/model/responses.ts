@@ -8,6 +8,7 @@ import {
   objectsIn,
   type Tool,
   textsIn,
+  tokensOf,
 } from "./request.ts";
 import { named, type WholeAnswer, type Wire } from "./wire.ts";
 
@@ -80,17 +81,15 @@ function item(serial: number, { text, call }: WholeAnswer): object {
   return { ...base, type: "function_call", arguments: JSON.stringify(input) };
 }
 
-function response(
-  { model, serial }: ModelRequest,
-  output: readonly object[],
-  status: string,
-): object {
+function response(request: ModelRequest, output: readonly object[], status: string): object {
+  const { model, serial } = request;
+  const tokens = tokensOf(request);
   const usage = {
-    input_tokens: 1_000,
+    input_tokens: tokens.input,
     input_tokens_details: { cached_tokens: 0 },
-    output_tokens: 10,
+    output_tokens: tokens.output,
     output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: 1_010,
+    total_tokens: tokens.input + tokens.output,
   };
   return { id: `resp_${serial}`, object: "response", created_at: 1, status, model, output, usage };
 }

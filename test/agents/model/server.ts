@@ -7,8 +7,8 @@ import { isObject, type JsonObject } from "../../../src/core/json.ts";
 import { ANTHROPIC } from "./anthropic.ts";
 import { CHAT } from "./chat.ts";
 import { GEMINI } from "./gemini.ts";
-import { obey } from "./obey.ts";
-import type { Answer, ModelRequest } from "./request.ts";
+import { isBeside, obey } from "./obey.ts";
+import { type Answer, type ModelRequest, tokensOf } from "./request.ts";
 import { RESPONSES } from "./responses.ts";
 import type { WholeAnswer, Wire } from "./wire.ts";
 
@@ -31,6 +31,8 @@ export class ModelServer {
   readonly unknown: string[] = [];
   readonly #server: Server;
   #calls = 0;
+  /** What was told to agents as used by turns, without titles, summaries and memories. */
+  #spent: Spent = { calls: 0, tokens: 0 };
 
   private constructor(key: string) {
     this.key = key;
@@ -51,6 +53,10 @@ export class ModelServer {
     const address = this.#server.address();
     if (address === null || typeof address === "string") throw new Error("it does not listen");
     return `http://127.0.0.1:${address.port}`;
+  }
+
+  get spent(): Spent {
+    return this.#spent;
   }
 
   async end(): Promise<void> {
@@ -91,12 +97,20 @@ export class ModelServer {
     json(response, known === undefined ? 404 : 200, known ?? missing);
   }
 
+  #count(read: ModelRequest): void {
+    if (isBeside(read)) return;
+    const { input, output } = tokensOf(read);
+    const { calls, tokens } = this.#spent;
+    this.#spent = { calls: calls + 1, tokens: tokens + input + output };
+  }
+
   async #say(wire: Wire, read: ModelRequest, answer: Answer, response: ServerResponse) {
     this.#calls += 1;
     const id = `call_${this.#calls}`;
     const call = answer.kind === "call" ? { tool: answer.tool, id, input: answer.input } : null;
     const chunks = answer.kind === "say" ? answer.chunks : [];
     const whole: WholeAnswer = { text: chunks.join(""), call };
+    this.#count(read);
     if (!read.isStream) return json(response, 200, wire.whole(read, whole));
     response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" });
     response.write(wire.begin(read));
@@ -110,6 +124,11 @@ export class ModelServer {
     if (call !== null) response.write(wire.call(read, call.tool, id, call.input));
     response.end(wire.end(read, whole));
   }
+}
+
+interface Spent {
+  readonly calls: number;
+  readonly tokens: number;
 }
 
 async function bodyOf(request: IncomingMessage): Promise<JsonObject> {

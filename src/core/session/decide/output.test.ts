@@ -181,10 +181,11 @@ describe("P9: credits", () => {
     });
   }
 
-  it("of a turn without any report cost what a turn costs at least", () => {
+  it("of a turn without any report are all charged: its usage is unknown", () => {
     const life = paid();
     life.complete("t1");
-    expect(settled(life)).toMatchObject({ chargedMicro: 10, releasedMicro: 90 });
+    const all = { reservedMicro: 100, chargedMicro: 100, releasedMicro: 0, usage: "unknown" };
+    expect(settled(life)).toMatchObject(all);
   });
 
   it("used beyond the reservation are reserved first", () => {

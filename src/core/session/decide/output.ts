@@ -1,7 +1,7 @@
 import { type Refusal, refusal } from "../../error.ts";
 import { stringAt } from "../../json.ts";
 import { MICRO_CREDITS_MAX } from "../../limits.ts";
-import { isCount, isTokenUsage } from "../../price.ts";
+import { isCount, isPrice, isTokenUsage } from "../../price.ts";
 import type { Command } from "../command.ts";
 import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import { stampOf } from "../event.ts";
@@ -34,13 +34,16 @@ function adoptTitle(draft: Draft, title: string | null) {
 export function usage(session: Session, command: Command<"usage">): Decision {
   const { turnId } = command;
   if (session.running?.turnId !== turnId) return refused(session, refusal("turn_not_open"));
-  const { tokens, used, size } = command.usage;
-  const counts = [used ?? 0, size ?? 0];
-  if (!isTokenUsage(tokens) || !counts.every((count) => isCount(count))) {
+  const { price } = command;
+  const { tokens, used, size, costMicro } = command.usage;
+  const counts = [used ?? 0, size ?? 0, costMicro ?? 0];
+  const isPriced = price === undefined || isPrice(price);
+  if (!isTokenUsage(tokens) || !counts.every((count) => isCount(count)) || !isPriced) {
     return refused(session, invalidAmount());
   }
   const draft = new Draft(session, command);
-  draft.emit("usage_reported", { turnId, usage: command.usage }, session.running.stamp);
+  const about = { turnId, usage: command.usage, ...(price && { price }) };
+  draft.emit("usage_reported", about, session.running.stamp);
   return draft.accept();
 }
 

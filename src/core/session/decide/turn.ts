@@ -3,6 +3,7 @@ import type { TurnId } from "../../id.ts";
 import { settle } from "../../ledger.ts";
 import { PROMPT_ECHO_BLOCKS_MAX } from "../../limits.ts";
 import { CANCELLED } from "../../policy/ask.ts";
+import { isUsageUnknown } from "../../turn-cost.ts";
 import { TURN_ERRORS, type TurnErrorCode } from "../../turn-error.ts";
 import type { TurnStart } from "../command.ts";
 import type { Draft } from "../draft.ts";
@@ -79,7 +80,7 @@ export function endTurn(draft: Draft, end: TurnEnd) {
   if (outcome !== "failed") draft.emit("session_update", { update: endOfText(draft) }, stamp);
   if (end.fate === "kept") draft.enter("SessionTurnEnd", { turnId, outcome }, stamp);
   pronounce(draft, running, end.verdict);
-  settleCredits(draft, stamp);
+  settleCredits(draft, stamp, outcome === "completed");
   const { to, cause } = end;
   // `waiting` has no edge to `ready`, so a verdict there takes two steps.
   if (to === "ready") draft.moveTo("running", cause, { stamp });
@@ -182,13 +183,15 @@ function closeToolCalls(draft: Draft, stamp: Stamp) {
   }
 }
 
-function settleCredits(draft: Draft, stamp: Stamp) {
-  const reservation = draft.session.connection.turn.currentReservation;
+function settleCredits(draft: Draft, stamp: Stamp, isCompleted: boolean) {
+  const { turn } = draft.session.connection;
+  const reservation = turn.currentReservation;
   if (reservation === null) return;
+  const isUnknown = isUsageUnknown(turn, isCompleted);
   const { turnId, slices, price } = reservation;
   // A slice may be on its way under the next number; what was overspent takes the one after.
   const n = slices + 1;
-  const { furtherMicro, chargedMicro, releasedMicro } = settle(reservation);
+  const { furtherMicro, chargedMicro, releasedMicro } = settle(reservation, isUnknown);
   if (furtherMicro > 0) {
     draft.emit("credits_reserved", { turnId, n, amountMicro: furtherMicro, price }, stamp);
   }
@@ -198,6 +201,7 @@ function settleCredits(draft: Draft, stamp: Stamp) {
     reservedMicro,
     chargedMicro,
     releasedMicro,
+    ...(isUnknown && { usage: "unknown" as const }),
   };
   draft.emit("credits_settled", settled, stamp);
 }

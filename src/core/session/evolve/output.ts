@@ -5,9 +5,10 @@ import {
   toolCallNews,
 } from "../../agent-update.ts";
 import { AGENT_NAME_CHARS_MAX, MODELS_COUNTED_MAX, TOOL_CALLS_TRACKED_MAX } from "../../limits.ts";
-import { addCounts, addTokens, costMicro, mostTokens, NO_TOKENS } from "../../price.ts";
+import { addCounts, addTokens, costMicro, NO_TOKENS } from "../../price.ts";
 import { cutText } from "../../text.ts";
 import type { ContextUsage, CreditReservation } from "../../turn.ts";
+import { mergedUsage, spentMicro } from "../../turn-cost.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session, type Totals } from "../state.ts";
 import { withToolNews } from "./ask.ts";
@@ -95,6 +96,7 @@ export function reserved(session: Session, { data }: SessionEvent<"credits_reser
           slices: 1,
           price,
           spentMicro: costMicro(price, NO_TOKENS),
+          estimateMicro: amountMicro,
           ...(model !== undefined && { model }),
         }
       : { ...open, reservedMicro: open.reservedMicro + amountMicro, slices: open.slices + 1 };
@@ -105,12 +107,12 @@ export function reserved(session: Session, { data }: SessionEvent<"credits_reser
 export function usageReported(session: Session, { data }: SessionEvent<"usage_reported">): Session {
   const open = session.connection.turn.currentReservation;
   if (open === null || open.turnId !== data.turnId) return session;
-  const before = session.connection.turn.lastContextUsage?.tokens ?? NO_TOKENS;
-  const tokens = mostTokens(before, data.usage.tokens);
-  const spentMicro = costMicro(open.price, tokens);
+  const lastContextUsage = mergedUsage(session.connection.turn.lastContextUsage, data.usage);
+  const { price = open.price } = data;
+  const spent = spentMicro(price, lastContextUsage);
   return inTurn(session, {
-    lastContextUsage: { ...data.usage, tokens },
-    currentReservation: { ...open, spentMicro },
+    lastContextUsage,
+    currentReservation: { ...open, price, spentMicro: spent },
   });
 }
 

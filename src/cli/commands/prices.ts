@@ -1,0 +1,156 @@
+import { parseArgs } from "node:util";
+import { detect } from "../../agent/process/spawn.ts";
+import type { AgentProfile } from "../../agent/profile/profile.ts";
+import { errorBody, sentenceOf } from "../../core/error.ts";
+import type { PriceTable } from "../../session/meter/index.ts";
+import { agentProfiles, homeOf, messageOf } from "../home.ts";
+import { tableText } from "../output.ts";
+import { readPriceFile } from "../serve/meter.ts";
+import { readServeOptions } from "../serve/options.ts";
+import { type OfferedModels, offeredModels } from "./agent-models.ts";
+
+const PRICES_USAGE = `Usage: fermata prices [check [AGENT...]] [--prices FILE] [--json]
+
+Without "check", prints the prices of models, and from when and where they are.
+
+  check [AGENT...]
+                 Start each installed agent (or those named), make a session, and print
+                 which price each of its models meets. Exits with 1 if a model has none:
+                 under a limit or a budget its turns are refused (402 price_unknown).
+
+Options:
+  --prices FILE  Your prices, as for "fermata serve" (FERMATA_PRICES, or prices in
+                 config.json). It overrides the defaults, or replaces them with
+                 "defaults": false in the file; see docs/protocol.md.
+  --json         Print JSON.
+`;
+
+interface PricesRequest {
+  readonly isCheck: boolean;
+  readonly agents: readonly string[];
+  readonly prices: string | null;
+  readonly isJson: boolean;
+}
+
+export async function prices(args: readonly string[]): Promise<number> {
+  if (args.includes("--help") || args.includes("-h")) {
+    process.stdout.write(PRICES_USAGE);
+    return 0;
+  }
+  const request = await readRequest(args);
+  if (typeof request === "string") {
+    console.error(`fermata: prices: ${request}; see "fermata prices --help".`);
+    return 2;
+  }
+  const profiles = await agentProfiles(homeOf(process.env));
+  if (!profiles.ok) return failed(String(errorBody(profiles.refusal).error));
+  const table = await readPriceFile(request.prices, profiles.value);
+  if (!table.ok) return failed(sentenceOf(table.refusal));
+  if (!request.isCheck) return show(table.value, request);
+  return check(table.value, profiles.value, request);
+}
+
+const OPTIONS = { prices: { type: "string" }, json: { type: "boolean" } } as const;
+
+/** A text is the reason why the command line is wrong. */
+async function readRequest(args: readonly string[]): Promise<PricesRequest | string> {
+  try {
+    const all = { args: [...args], options: OPTIONS, allowPositionals: true } as const;
+    const { values, positionals } = parseArgs(all);
+    const [word, ...agents] = positionals;
+    if (word !== undefined && word !== "check") return `there is no "${word}"`;
+    const served = await readServeOptions([], process.env);
+    if (!served.ok) return sentenceOf(served.refusal);
+    const file = values.prices ?? served.value.prices;
+    return { isCheck: word === "check", agents, prices: file, isJson: values.json === true };
+  } catch (thrown) {
+    return messageOf(thrown).split(". ")[0] ?? "";
+  }
+}
+
+function show(table: PriceTable, { isJson }: PricesRequest): number {
+  const rows = table.rows();
+  if (isJson) return print(JSON.stringify({ v: 1, origin: table.origin, rows }, null, 2));
+  const headings = ["MODEL", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "PER TURN", "FROM"];
+  const lines = rows.map(({ row, of, price, isOwn }) => {
+    const { input, output, cachedRead, cachedWrite, perTurn } = price;
+    const amounts = [input, output, cachedRead, cachedWrite, perTurn].map(creditsText);
+    return [of === "agents" ? `agent ${row}` : row, ...amounts, isOwn ? "your file" : "default"];
+  });
+  return print(`${tableText(headings, lines)}\n\nCredits per million tokens. ${table.origin}.`);
+}
+
+/** One model of an agent, and the price that it meets. */
+interface Checked {
+  readonly agent: string;
+  /** Null where the agent names none. */
+  readonly model: string | null;
+  /** Null where there is none. */
+  readonly row: string | null;
+  readonly isOwn: boolean;
+  /** Why the agent could not be asked. */
+  readonly failure: string | null;
+}
+
+async function check(
+  table: PriceTable,
+  profiles: ReadonlyMap<string, AgentProfile>,
+  { agents, isJson }: PricesRequest,
+): Promise<number> {
+  const unknown = agents.find((name) => !profiles.has(name));
+  if (unknown !== undefined) {
+    return failed(`there is no agent "${unknown}"; known: ${[...profiles.keys()].join(", ")}`);
+  }
+  const wanted = agents.flatMap((name) => profiles.get(name) ?? []);
+  const found = await detect(agents.length === 0 ? profiles.values() : wanted, process.env);
+  const checked: Checked[] = [];
+  // One at a time: an agent may take half a gigabyte.
+  for (const { profile, path } of found) {
+    if (path === null && agents.length === 0) continue;
+    checked.push(...rowsOf(table, profile.name, await offeredModels(profile)));
+  }
+  const isMissing = checked.some(({ row }) => row === null);
+  if (isJson) print(JSON.stringify({ v: 1, origin: table.origin, models: checked }, null, 2));
+  else print(checkText(checked, table.origin));
+  return isMissing ? 1 : 0;
+}
+
+function rowsOf(table: PriceTable, agent: string, offered: OfferedModels): readonly Checked[] {
+  const { failure } = offered;
+  return offered.models.map((model) => {
+    const found = table.find(agent, model);
+    return { agent, model, row: found?.row ?? null, isOwn: found?.isOwn ?? false, failure };
+  });
+}
+
+function checkText(checked: readonly Checked[], origin: string): string {
+  const lines = checked.map(({ agent, model, row, isOwn, failure }) => {
+    const from = row === null ? "-" : isOwn ? "your file" : "default";
+    const named = model ?? (failure === null ? "(names none)" : "(not asked)");
+    return [agent, named, row ?? "NO PRICE", from];
+  });
+  const table = tableText(["AGENT", "MODEL", "PRICE", "FROM"], lines);
+  const failures = checked.flatMap(({ agent, failure }) =>
+    failure === null ? [] : [`${agent} could not be asked: ${failure}`],
+  );
+  const isMissing = checked.some(({ row }) => row === null);
+  const advice = isMissing
+    ? ["Add a row for what has no price to your --prices FILE: a model, a pattern, or the agent."]
+    : [];
+  return [table, "", ...failures, ...advice, `Prices: ${origin}.`].join("\n");
+}
+
+/** As people write prices: 1.25 for 1,250,000 micro-credits. */
+function creditsText(micro: number): string {
+  return String(micro / 1_000_000);
+}
+
+function print(text: string): number {
+  process.stdout.write(`${text}\n`);
+  return 0;
+}
+
+function failed(reason: string): number {
+  console.error(`fermata: prices: ${reason}`);
+  return 1;
+}

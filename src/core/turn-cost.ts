@@ -1,0 +1,68 @@
+import { COST_DISAGREES_TIMES_MAX, TOOL_CALLS_PER_RESERVE_MAX } from "./limits.ts";
+import { costMicro, mostTokens, NO_TOKENS, type Price } from "./price.ts";
+import type { TurnState, UsageFigures } from "./turn.ts";
+
+/** Whether the price depends on tokens. One per turn, or of nothing, needs no figures. */
+export function isByTokens(price: Price): boolean {
+  const { perTurn: _, ...kinds } = price;
+  return Object.values(kinds).some((micro) => micro > 0);
+}
+
+/**
+ * What the figures so far cost. Tokens decide at our price; the agent's own cost decides where its
+ * profile says so, where there are no tokens or no price for them, and where the two disagree.
+ */
+export function spentMicro(price: Price | null, usage: UsageFigures): number {
+  const byTokens = costMicro(price, usage.tokens);
+  if (price !== null && !isByTokens(price)) return byTokens;
+  const byAgent = usage.costMicro ?? 0;
+  if (byAgent === 0) return byTokens;
+  if (usage.decidedBy === "cost" || usage.figures === "none" || price === null) return byAgent;
+  const isDoubtful = usage.figures === "partial" || costDisagrees(price, usage);
+  return isDoubtful ? Math.max(byAgent, byTokens) : byTokens;
+}
+
+/** Whether the agent's own cost is so much higher than that of its tokens that one is wrong. */
+export function costDisagrees(price: Price | null, usage: UsageFigures): boolean {
+  if (price === null || !isByTokens(price) || usage.decidedBy === "cost") return false;
+  if (usage.figures !== undefined) return false;
+  const byAgent = usage.costMicro ?? 0;
+  return byAgent > COST_DISAGREES_TIMES_MAX * Math.max(1, costMicro(price, usage.tokens));
+}
+
+/** Adds a later report of the same turn: a smaller figure takes nothing back. */
+export function mergedUsage<Usage extends UsageFigures>(before: Usage | null, later: Usage): Usage {
+  const tokens = mostTokens(before?.tokens ?? NO_TOKENS, later.tokens);
+  const cost = Math.max(before?.costMicro ?? 0, later.costMicro ?? 0);
+  return { ...later, tokens, ...(cost > 0 && { costMicro: cost }) };
+}
+
+/** Whether figures of the agent tell what the whole turn has used. */
+export function isTold(usage: UsageFigures | null): boolean {
+  if (usage === null) return false;
+  return usage.figures === undefined || (usage.costMicro ?? 0) > 0;
+}
+
+/**
+ * Whether a turn is priced by tokens and its agent has not told them. A turn that failed before
+ * the agent showed any work has used nothing.
+ */
+export function isUsageUnknown(turn: TurnState, isCompleted: boolean): boolean {
+  const price = turn.currentReservation?.price ?? null;
+  if (price === null || !isByTokens(price) || isTold(turn.lastContextUsage)) return false;
+  return isCompleted || turn.hasOutput || turn.persistedToolCallIds.size > 0;
+}
+
+/**
+ * What a turn should hold. As long as the agent tells no figures, every so many tool calls count
+ * as one more usual turn: so an agent that reports only at the end meets its limits too.
+ */
+export function neededMicro(turn: TurnState): number {
+  const reservation = turn.currentReservation;
+  if (reservation === null) return 0;
+  const { spentMicro: spent, estimateMicro = 0, price } = reservation;
+  const isBlind = price !== null && isByTokens(price) && !isTold(turn.lastContextUsage);
+  if (!isBlind) return spent;
+  const usualTurns = Math.ceil(turn.persistedToolCallIds.size / TOOL_CALLS_PER_RESERVE_MAX);
+  return Math.max(spent, estimateMicro * usualTurns);
+}
