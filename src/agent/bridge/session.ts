@@ -154,7 +154,7 @@ export class BridgeSession implements AgentSession {
   /** The agent has it: from here on its messages are new, or the rest of a replay. */
   begun(answer: JsonObject) {
     const states = this.#replay?.answered() ?? [];
-    if (this.#isRestoring) this.#turns.restored();
+    if (this.#isRestoring) this.turns.restored();
     this.#isRestoring = false;
     this.turns.replay = this.#replay;
     for (const { update, chars } of states) void this.receive(update, chars);

@@ -1,14 +1,19 @@
 import { join } from "node:path";
-import type { AgentListener } from "../../agent/agent.ts";
+import type { AgentListener, AgentOffer } from "../../agent/agent.ts";
 import type { AgentHost } from "../../agent/bridge/host.ts";
 import { shownSignIn } from "../../agent/bridge/sign-in.ts";
 import { startHost } from "../../agent/bridge/start.ts";
+import { Credentials } from "../../agent/credential/credentials.ts";
+import type { CredentialHolder } from "../../agent/credential/secret-files.ts";
 import { AgentMarks } from "../../agent/process/marks.ts";
 import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
-import { type Refusal, sentenceOf } from "../../core/error.ts";
+import { sentenceOf } from "../../core/error.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { askingView } from "../../core/policy/asking.ts";
-import { DONE, type Result } from "../../core/result.ts";
+import { DONE, ok, type Result } from "../../core/result.ts";
+import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
+import { homeOf } from "../home.ts";
 import { ownAccount } from "../serve/agent-user.ts";
 import { type AgentsQuery, secretLines } from "./agent-secrets.ts";
 
@@ -29,7 +34,7 @@ export async function tryOut(
     return sentenceOf(started.refusal);
   }
   const tookMs = Math.round(performance.now() - startedMs);
-  const made = await trialSession(started.value, query);
+  const made = await trialSession(started.value, query.holder);
   await started.value.end();
   const { name, version } = started.value.abilities;
   process.stdout.write(
@@ -37,7 +42,7 @@ export async function tryOut(
       `${name ?? profile.title}${version === null ? "" : ` ${version}`} answered in ${tookMs} ms.`,
       ...abilityLines(started.value),
       ...(profile.signIn === null ? [] : [`  to sign in:      ${profile.signIn}`]),
-      `  a session:       ${made === null ? "can be made" : "cannot be made, see below"}`,
+      `  a session:       ${made.ok ? "can be made" : "cannot be made, see below"}`,
       secretsText(secrets),
       `  asking:          ${askingSentence(profile)}`,
       `  MCP tools:       ${MCP_SENTENCES[profile.mcp]}`,
@@ -47,14 +52,14 @@ export async function tryOut(
         : [`  withheld:        ${profile.withhold.join(", ")}`]),
     ].join("\n")}\n`,
   );
-  return made === null ? null : sentenceOf(made);
+  return made.ok ? null : sentenceOf(made.refusal);
 }
 
 /** Starts the agent as a server with the same options would. */
 export async function startedHost(
   profile: AgentProfile,
   home: string,
-  { credentials, holder, account: shared }: AgentsQuery,
+  { credentials, holder, account: shared }: Pick<AgentsQuery, "credentials" | "holder" | "account">,
 ): Promise<Result<AgentHost>> {
   const account = await ownAccount(profile, shared !== null);
   if (!account.ok) return account;
@@ -67,16 +72,23 @@ export async function startedHost(
   return startHost(start, { fault: () => {}, secret: () => DONE, secretGone: () => {} });
 }
 
-/** Most agents look for their key only when they make a session. */
-async function trialSession(host: AgentHost, { holder }: AgentsQuery): Promise<Refusal | null> {
+/**
+ * Makes a session and closes it: most agents look for their key only then, and say which models and
+ * modes they have.
+ */
+export async function trialSession(
+  host: AgentHost,
+  holder: CredentialHolder,
+): Promise<Result<AgentOffer>> {
   const cwd = process.cwd();
   const { name: profile } = host.profile;
   const whose = { ...holder, profile, asks: true, workspace: cwd, cwd };
   const request = { ...whose, mcpServers: [], systemPrompt: null, past: null };
   const made = await host.connect(request, NOBODY, new AbortController().signal);
-  if (!made.ok) return made.refusal;
+  if (!made.ok) return made;
+  const { offer } = made.value;
   await made.value.close();
-  return null;
+  return ok(offer);
 }
 
 /** A session without a person: what the agent asks for is not given. */
@@ -85,6 +97,7 @@ const NOBODY: AgentListener = {
   status: () => {},
   update: () => undefined,
   usage: () => {},
+  usageSuspect: () => {},
   ask: async () => ({ outcome: CANCELLED }),
   access: async () => ({ allowed: false, reason: "this session is only for a look at the agent" }),
   takeMessages: async () => [],
@@ -129,4 +142,50 @@ const MCP_SENTENCES: Readonly<Record<AgentProfile["mcp"], string>> = {
 
 function namesOf(entries: readonly (readonly [string, boolean])[]): string {
   return entries.map(([name]) => name).join(", ") || "nothing";
+}
+
+export interface OfferedModels {
+  /** Without any, null stands for the one that the agent does not name. */
+  readonly models: readonly (string | null)[];
+  /** Why the agent could not be asked; null if it could. */
+  readonly failure: string | null;
+}
+
+/** Starts an agent, makes a session with it, and ends it: which models does it have? */
+export async function offeredModels(profile: AgentProfile): Promise<OfferedModels> {
+  const offer = await offerOf(profile);
+  if (!offer.ok) return { models: [null], failure: sentenceOf(offer.refusal) };
+  const models = modelsIn(offer.value);
+  return { models: models.length === 0 ? [null] : models, failure: null };
+}
+
+async function offerOf(profile: AgentProfile): Promise<Result<AgentOffer>> {
+  const { env } = process;
+  const credentials = new Credentials({ files: null, homes: null, env });
+  const holder = { tenantId: LOCAL_TENANT, userId: null };
+  const query = { credentials, holder, account: null };
+  const started = await startedHost(askingProfile(profile), homeOf(env), query);
+  if (!started.ok) return started;
+  try {
+    return await trialSession(started.value, holder);
+  } finally {
+    await started.value.end();
+  }
+}
+
+/** The current one first, and then those that can be chosen. */
+function modelsIn({ model, models, configOptions }: AgentOffer): readonly string[] {
+  const option = configOptions.find(({ category }) => category === "model");
+  const choices = objectsIn(option?.options).flatMap((one) => {
+    return Array.isArray(one.options) ? objectsIn(one.options) : [one];
+  });
+  const options = choices.flatMap((one) => stringAt(one, "value") ?? []);
+  const listed = objectsIn(models?.availableModels).flatMap(
+    (one) => stringAt(one, "modelId") ?? [],
+  );
+  return [...new Set([...(model ? [model] : []), ...options, ...listed])];
+}
+
+function objectsIn(list: unknown): readonly JsonObject[] {
+  return Array.isArray(list) ? list.filter(isObject) : [];
 }

@@ -7,7 +7,7 @@ import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
 import { readPriceFile } from "../serve/meter.ts";
 import { readServeOptions } from "../serve/options.ts";
-import { type OfferedModels, offeredModels } from "./agent-models.ts";
+import { type OfferedModels, offeredModels } from "./agent-trial.ts";
 
 const PRICES_USAGE = `Usage: fermata prices [check [AGENT...]] [--prices FILE] [--json]
 
