@@ -10,7 +10,8 @@ describe("starting an agent", () => {
   it("refuses a command that is nowhere, and leaves no mark", async () => {
     const world = new World();
     const refused = await world.start(world.profileOf("no-such-agent"));
-    const details = { profile: "test", command: "no-such-agent" };
+    const advice = expect.stringContaining("Install it, or correct the profile");
+    const details = { profile: "test", command: "no-such-agent", advice };
     expect(refused).toEqual({ ok: false, refusal: { code: "agent_command_missing", details } });
     expect(await world.start(world.profileOf("/no/such/agent"))).toMatchObject({ ok: false });
     expect(world.markFiles()).toEqual([]);
