@@ -1,12 +1,14 @@
 import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { ServerHome, type ServerProcess } from "./wire-process.ts";
+import type { WatchRequest } from "./stall-watcher.ts";
+import { ChildScript, ServerHome, type ServerProcess } from "./wire-process.ts";
 import type { WireScale } from "./wire-scale.ts";
 
 /**
  * How long one request can hold all others: each attack is run against a real server, and the
- * longest delay of the server's event loop during it is printed.
+ * longest delay of the server's event loop during it is printed, and the longest that a second
+ * client waited for /health.
  */
 export interface Stall {
   readonly attack: string;
@@ -17,6 +19,8 @@ export interface Stall {
   readonly status: number;
   readonly ms: number;
   readonly longestDelayMs: number;
+  /** The longest that a second client waited for /health meanwhile. */
+  readonly healthMs: number;
 }
 
 /** The goals: a small request holds the others hardly at all, a large one not noticeably. */
@@ -51,6 +55,9 @@ interface Answered {
 class Target {
   readonly #server: ServerProcess;
   readonly #aftermathMs: number;
+  readonly #watcher = new ChildScript<WatchRequest, number>(
+    new URL("stall-watcher.ts", import.meta.url),
+  );
 
   constructor(server: ServerProcess, { aftermathMs }: StallScale) {
     this.#server = server;
@@ -63,13 +70,20 @@ class Target {
 
   /** Runs one act, and says how long the event loop of the server was held during it. */
   async measured(attack: string, act: string, bytes: number, run: () => Promise<number>) {
+    await this.#watcher.request({ port: this.port });
     await this.#server.longestDelayMs();
     const startedMs = performance.now();
     const status = await run();
     const ms = performance.now() - startedMs;
     await pause(this.#aftermathMs);
     const longestDelayMs = await this.#server.longestDelayMs();
-    return { attack, act, bytes, status, ms, longestDelayMs } satisfies Stall;
+    const healthMs = await this.#watcher.request({ port: null });
+    return { attack, act, bytes, status, ms, longestDelayMs, healthMs } satisfies Stall;
+  }
+
+  async end(): Promise<void> {
+    await this.#watcher.end();
+    await this.#server.end("SIGTERM", "SIGINT");
   }
 
   async send({ method, path, body, clientId }: Sent): Promise<Answered> {
@@ -166,7 +180,7 @@ export async function stalls(scale: StallScale): Promise<readonly Stall[]> {
     }
     return all;
   } finally {
-    await probed.end("SIGTERM", "SIGINT");
+    await target.end();
     await home.close();
   }
 }
@@ -238,13 +252,13 @@ async function byKeys(target: Target, count: number): Promise<readonly Stall[]> 
 /** One aligned table, the goals at its end. */
 export function stallTable(rows: readonly Stall[]): string {
   const cells = [
-    ["attack", "act", "request", "answer", "took", "longest delay", "goal"],
-    ...rows.map(({ attack, act, bytes, status, ms, longestDelayMs }) => {
+    ["attack", "act", "request", "answer", "took", "/health", "longest delay", "goal"],
+    ...rows.map(({ attack, act, bytes, status, ms, healthMs, longestDelayMs }) => {
       const goal = goalMs(bytes);
       const size = `${(bytes / 1_024).toFixed(0)} KiB`;
       const isMet = longestDelayMs <= goal ? "" : "  missed";
-      const times = [ms, longestDelayMs, goal].map((each) => `${each.toFixed(0)} ms`);
-      return [attack, act, size, `${status}`, ...times.slice(0, 2), `${times[2]}${isMet}`];
+      const times = [ms, healthMs, longestDelayMs, goal].map((each) => `${each.toFixed(0)} ms`);
+      return [attack, act, size, `${status}`, ...times.slice(0, 3), `${times[3]}${isMet}`];
     }),
   ];
   const widths = (cells[0] ?? []).map((_, column) =>

@@ -102,15 +102,15 @@ describe("the trials of the wire", () => {
 describe("the attacks of the stall bench", () => {
   const row: Stall = {
     ...{ attack: "many keys", act: "create", bytes: 2_048, status: 200 },
-    ...{ ms: 70, longestDelayMs: 51 },
+    ...{ ms: 70, longestDelayMs: 51, healthMs: 60 },
   };
 
   it("are a table with a goal by the size of the request", () => {
     const large = { ...row, bytes: 2 * 1_024 * 1_024 };
     expect(stallTable([row, large]).split("\n")).toEqual([
-      "attack     act     request   answer  took   longest delay  goal",
-      "many keys  create  2 KiB     200     70 ms  51 ms          50 ms  missed",
-      "many keys  create  2048 KiB  200     70 ms  51 ms          200 ms",
+      "attack     act     request   answer  took   /health  longest delay  goal",
+      "many keys  create  2 KiB     200     70 ms  60 ms    51 ms          50 ms  missed",
+      "many keys  create  2048 KiB  200     70 ms  60 ms    51 ms          200 ms",
       "1 of 2 missed their goal",
       "",
     ]);
@@ -125,6 +125,7 @@ describe("the attacks of the stall bench", () => {
     expect(new Set(exported.map(({ status }) => status))).toEqual(new Set([200]));
     expect(rows.filter(({ status }) => status === 0)).toEqual([]);
     expect(rows.every(({ longestDelayMs }) => longestDelayMs > 0)).toBe(true);
+    expect(rows.every(({ healthMs }) => healthMs > 0)).toBe(true);
   });
 });
 

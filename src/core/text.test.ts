@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { cutText, lastOfText, utf8Bytes } from "./text.ts";
+import { describe, expect, it, vi } from "vitest";
+import { cutText, jsonBytes, lastOfText, utf8Bytes } from "./text.ts";
 
 /** Any units at all, halves of characters included. */
 const anyText = fc
@@ -16,6 +16,27 @@ describe("a text", () => {
         expect(utf8Bytes(text)).toBe(new TextEncoder().encode(text).length);
       }),
     );
+  });
+
+  it("P10: weighs as JSON what it would have when written, also inside of objects", () => {
+    const anyValue = fc.letrec((tie) => ({
+      value: fc.oneof(anyText, fc.jsonValue(), fc.constant(undefined), tie("list"), tie("object")),
+      list: fc.array(tie("value"), { maxLength: 4 }),
+      object: fc.dictionary(anyText, tie("value"), { maxKeys: 4 }),
+    })).value;
+    fc.assert(
+      fc.property(anyValue, (value) => {
+        const text = JSON.stringify(value) ?? "null";
+        expect(jsonBytes(value)).toBe(new TextEncoder().encode(text).length);
+      }),
+    );
+  });
+
+  it("P10: is not written to be weighed", () => {
+    const writing = vi.spyOn(JSON, "stringify");
+    expect(jsonBytes([{ text: '"'.repeat(1_000) }])).toBe(2_013);
+    expect(writing).not.toHaveBeenCalled();
+    writing.mockRestore();
   });
 
   it("is cut at neither end within a character", () => {

@@ -58,6 +58,9 @@ export const BODY_SMALL_BYTES_MAX = 64 * 1_024;
 export const BODY_CHUNK_BYTES_MIN = 512;
 export const BODY_CHUNKS_MAX = 65_536;
 
+/** After so many chunks that are smaller than that minimum, others get a turn of the event loop. */
+export const BODY_SMALL_CHUNKS_A_TURN = 1_024;
+
 /** What a body that has not ended must bring in each interval, so that it does not hold memory. */
 export const BODY_PACE_BYTES_MIN = 16 * 1_024;
 export const BODY_PACE_MS = 15_000;

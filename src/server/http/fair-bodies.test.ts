@@ -1,6 +1,8 @@
 import { once } from "node:events";
+import { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { Readable } from "node:stream";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   BODIES_HELD_BYTES_MAX,
   BODIES_RESERVED_BYTES,
@@ -10,6 +12,7 @@ import {
   BODY_PACE_BYTES_MIN,
   BODY_PACE_MS,
   BODY_SMALL_BYTES_MAX,
+  BODY_SMALL_CHUNKS_A_TURN,
 } from "../../core/limits.ts";
 import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { json } from "./answer.ts";
@@ -132,7 +135,57 @@ describe("P10: a body in small chunks", () => {
     expect(answer).toContain("more than 65536 chunks");
     await expect.poll(() => world.server.heldBodyBytes).toBe(0);
   });
+
+  it.each([
+    ["received", "/sink"],
+    ["dropped", "/nothing"],
+  ])("give others a turn after each read of the socket, while they are %s", async (_how, path) => {
+    const world = await serve([sink]);
+    const turns = new ChunksByTurn();
+    const said = socketFrom(world);
+    open.push(said);
+    said.write(headOf(world, `POST ${path}`, {}, chunked));
+    const answer = answerTo(said);
+    said.write(ONE_BYTE.repeat(CHUNKS));
+    said.write("0\r\n\r\n");
+    await answer;
+    await expect.poll(() => turns.chunkCount).toBe(CHUNKS);
+    turns.end();
+    expect(turns.most).toBeLessThanOrEqual(CHUNKS_A_READ + BODY_SMALL_CHUNKS_A_TURN);
+  });
 });
+
+const ONE_BYTE = "1\r\nx\r\n";
+const CHUNKS = 60_000;
+
+/** Node reads 64 KiB at a time. */
+const CHUNKS_A_READ = Math.ceil((64 * 1_024) / ONE_BYTE.length);
+
+/** Counts how many chunks of bodies come in one turn of the event loop. */
+class ChunksByTurn {
+  readonly #push = vi.spyOn(IncomingMessage.prototype, "push");
+  #now = 0;
+  most = 0;
+  chunkCount = 0;
+
+  constructor() {
+    const { push } = Readable.prototype;
+    const count = () => {
+      if (this.#now === 0) setImmediate(() => (this.#now = 0));
+      this.#now += 1;
+      this.chunkCount += 1;
+      this.most = Math.max(this.most, this.#now);
+    };
+    this.#push.mockImplementation(function (this: Readable, chunk, ...more) {
+      if (Buffer.isBuffer(chunk) && chunk.length === 1) count();
+      return push.call(this, chunk, ...more);
+    });
+  }
+
+  end() {
+    this.#push.mockRestore();
+  }
+}
 
 describe("P10: the memory for bodies has shares", () => {
   const POT = BODIES_HELD_BYTES_MAX - BODIES_RESERVED_BYTES;

@@ -12,7 +12,7 @@ import {
 import { voterOf } from "../../policy/ask.ts";
 import { isCount, isPrice } from "../../price.ts";
 import { slashTextOf } from "../../slash/commands.ts";
-import { cutText, utf8Bytes } from "../../text.ts";
+import { cutText, jsonBytes } from "../../text.ts";
 import { ADMISSION, conditionOf } from "../admission.ts";
 import { boundRefusal } from "../bounded.ts";
 import {
@@ -135,7 +135,7 @@ function promptRefusal(session: Session, prompt: NewPrompt, atMs: number): Refus
 
 /** What it takes in the session's own slot, which is bounded and must hold all that waits. */
 function promptBytes({ content, params }: Pick<NewPrompt, "content" | "params">): number {
-  return utf8Bytes(JSON.stringify([content, params]));
+  return jsonBytes([content, params]);
 }
 
 function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs, bound }: Command) {
