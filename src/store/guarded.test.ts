@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { STORE_BYTES_WAITING_MAX } from "../core/limits.ts";
 import { GuardedStore } from "./guarded.ts";
 import { storePromises, volatileHarness } from "./kit/index.ts";
 import { SessionLocator } from "./locator.ts";
@@ -79,6 +80,43 @@ describe("a store of a third party, with the steps of a server around it", () =>
       expect(answer).toMatchObject({ refusal: { code: "store_unavailable" } });
       expect(JSON.stringify(answer)).not.toContain(SECRET);
     }
+  });
+
+  it("P10: has only so many bytes wait for it, of any kind, however slow it is", async () => {
+    const slow = Promise.withResolvers<never>();
+    let calls = 0;
+    const wait = () => {
+      calls += 1;
+      return slow.promise;
+    };
+    const change = { commit: wait, writeBlob: wait, writeDocument: wait, appendJournal: wait };
+    // Nothing is scanned for secrets, because that takes seconds for so much text.
+    const store = new GuardedStore(Object.assign(memoryStore(), change), {});
+    const key = keyOf("s1");
+    const { tenantId } = key;
+    const text = "x".repeat(STORE_BYTES_WAITING_MAX / 4 - 1_024);
+    const entry = { journal: "audit", key: "k", sessionId: null, atMs: 1, text } as const;
+    const value = { text };
+    const writes = [
+      () => store.commit(key, 1, commitOf({ events: [text] })),
+      () => store.writeBlob(tenantId, Buffer.from(text)),
+      () => store.writeDocument(tenantId, { kind: "k", key: "a", expectedVersion: 0, value }),
+      () => store.appendJournal(tenantId, [entry]),
+    ];
+    const waiting = writes.map((write) => write());
+    for (const write of writes) {
+      expect(await write()).toMatchObject({
+        refusal: {
+          code: "store_unavailable",
+          details: { reason: "too much is waiting to be written" },
+        },
+      });
+    }
+    expect(calls).toBe(writes.length);
+    slow.reject(new Error("it is over"));
+    await Promise.all(waiting);
+    const again = await store.commit(key, 1, commitOf({ events: [text] }));
+    expect(again).toMatchObject({ refusal: { details: { reason: "it is over" } } });
   });
 
   it("P8: notes where its sessions are, and forgets those that are gone", async () => {

@@ -1,5 +1,7 @@
 import type { TenantId } from "../core/id.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
+import { jsonBytes } from "../core/text.ts";
+import { commitBytes, type InputCheck } from "./check.ts";
 import type { Holder } from "./holder.ts";
 import { type Operation, OperationPath, onlyJournal, type StoreSteps } from "./operation.ts";
 import type * as S from "./store.ts";
@@ -39,7 +41,7 @@ export class GuardedStore implements S.SessionStore {
     return this.#path.write("create", key, {
       fields: () => ({ ...key, ...session, commit: null }),
       content: () => session.commit,
-      check: unchecked,
+      check: weighed,
       act: async (commit) => {
         const made = await this.#store.create(key, { ...session, commit });
         if (made.ok) await this.#path.notes?.note(key, this.contract.storeId);
@@ -71,7 +73,7 @@ export class GuardedStore implements S.SessionStore {
   commit(key: S.SessionKey, term: number, commit: S.Commit) {
     return this.#path.write("commit", key, {
       content: () => commit,
-      check: unchecked,
+      check: weighed,
       act: (clean) => this.#store.commit(key, term, clean),
     });
   }
@@ -169,16 +171,17 @@ export class GuardedStore implements S.SessionStore {
   writeDocument(tenantId: TenantId, document: S.DocumentWrite) {
     const fields = () => ({ tenantId, document: { ...document, entries: null } });
     const entries = () => (document.entries === undefined ? [] : document.entries);
-    return this.#told("writeDocument", { tenantId }, fields, entries, (clean) =>
-      this.#store.writeDocument(tenantId, { ...document, entries: clean }),
+    const act = (clean: readonly S.JournalEntry[]) =>
+      this.#store.writeDocument(tenantId, { ...document, entries: clean });
+    return this.#told("writeDocument", { tenantId }, fields, entries, act, () =>
+      jsonBytes(document.value),
     );
   }
 
   writeBlob(tenantId: TenantId, bytes: Uint8Array) {
     const fields = () => ({ tenantId, blob: bytes });
-    return this.#told("writeBlob", { tenantId }, fields, NO_ENTRIES, () =>
-      this.#store.writeBlob(tenantId, bytes),
-    );
+    const act = () => this.#store.writeBlob(tenantId, bytes);
+    return this.#told("writeBlob", { tenantId }, fields, NO_ENTRIES, act, () => bytes.byteLength);
   }
 
   readBlob(tenantId: TenantId, hash: string) {
@@ -210,11 +213,12 @@ export class GuardedStore implements S.SessionStore {
     fields: () => unknown,
     entries: () => readonly S.JournalEntry[],
     act: (clean: readonly S.JournalEntry[]) => Promise<Result<Value>>,
+    moreBytes = NO_BYTES,
   ) {
     return this.#path.write(operation, target, {
       fields,
       content: () => onlyJournal(entries()),
-      check: unchecked,
+      check: (clean) => weighed(clean, moreBytes),
       act: ({ journal }) => act(journal),
     });
   }
@@ -222,5 +226,20 @@ export class GuardedStore implements S.SessionStore {
 
 const NO_ENTRIES = () => [];
 
-/** The store behind makes its own checks. */
-const unchecked = () => [];
+const NO_BYTES = () => 0;
+
+/**
+ * The store behind makes its own checks, but what waits for it is bounded here: it may be slow. Of
+ * malformed input, which it is to refuse, there is no weight.
+ */
+function weighed(commit: S.Commit, moreBytes = NO_BYTES): readonly InputCheck[] {
+  const weigh = () => {
+    try {
+      const bytes = commitBytes(commit) + moreBytes();
+      return ok(Number.isFinite(bytes) ? bytes : 0);
+    } catch {
+      return ok(0);
+    }
+  };
+  return [weigh];
+}

@@ -5,7 +5,9 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -139,6 +141,25 @@ describe("the folders of a server with --agent-user", () => {
       expect(said).toContain(`own: the agents' user can change it through ${folder}`);
     });
   }
+
+  asRoot("P11: are those of a store's package, too, where it really is", async () => {
+    const real = realpathSync(mkdtempSync(join(tmpdir(), "fermata-linked-")));
+    onTestFinished(() => rmSync(real, { recursive: true }));
+    chmodSync(real, 0o755);
+    mkdirSync(join(real, "lib"));
+    const root = '{ "name": "their-store", "exports": "./lib/main.js" }';
+    writeFileSync(join(real, "package.json"), root);
+    writeFileSync(join(real, "lib", "package.json"), '{ "type": "module" }');
+    writeFileSync(join(real, "lib", "main.js"), 'import "../more.js";');
+    writeFileSync(join(real, "more.js"), "");
+    chownSync(join(real, "more.js"), UID, UID);
+    const prepare = ({ home }: ServeProcess) => {
+      mkdirSync(join(home, "node_modules"));
+      symlinkSync(real, join(home, "node_modules", "their-store"));
+    };
+    const said = await refusal(startSeparated({ flags: ["--store", "their-store"], prepare }));
+    expect(said).toContain(`${join(real, "more.js")}: the agents' user can change it`);
+  });
 
   asRoot("count for the ids of a profile, too: no token is on the command line", async () => {
     const said = await refusal(

@@ -10,7 +10,7 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
 import type { ServeOptions } from "./options.ts";
-import { storeFileOf } from "./store-module.ts";
+import { storeFilesOf } from "./store-module.ts";
 
 type Profiles = ReadonlyMap<string, AgentProfile>;
 
@@ -188,12 +188,13 @@ async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<Own
   const folders = await Promise.all([...new Set([home, resolve(folder)])].map(entriesOf));
   const { "tls-key": key, "tls-cert": cert, config, "mcp-config": mcp, prices } = options;
   const jwks = options["jwt-jwks"];
-  const storeFile = storeFileOf(options.store);
+  const store = storeFilesOf(options.store, home);
   const loaded = [
     ...[PACKAGE, dirname(fileURLToPath(import.meta.url)), join(PACKAGE, "node_modules")],
     ...[process.execPath, join(home, "skills"), cert, prices, jwks],
     ...[options["agent-homes"], options["secrets-dir"]],
-    ...(storeFile === null ? [] : [storeFile, dirname(storeFile)]),
+    ...(store === null ? [] : [store.file, store.folder]),
+    ...(store?.isPackage ? await filesBelow(store.folder) : []),
   ];
   return {
     // Folders that do not exist yet count, too: the agents' user must not make them first.

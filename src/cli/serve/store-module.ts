@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { isAbsolute, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, objectAt } from "../../core/json.ts";
@@ -19,9 +20,43 @@ function isPath(name: string): boolean {
   return isAbsolute(name) || /^\.{1,2}[\\/]/.test(name) || /\.[cm]?[jt]s$/.test(name);
 }
 
-/** The file that an option names, for the checks of what agents can write; null for a package. */
-export function storeFileOf(name: string): string | null {
-  return isPath(name) ? resolve(name) : null;
+/** What is loaded of a store. */
+interface StoreFiles {
+  readonly file: string;
+  /** Of a package, its root; of a file, the folder that it is in. */
+  readonly folder: string;
+  readonly isPackage: boolean;
+}
+
+/**
+ * The files of the store that an option names, for the checks of what agents can write; null for a
+ * bundled one, and for one that is not there, which the start refuses later.
+ */
+export function storeFilesOf(name: string, home: string): StoreFiles | null {
+  if (BUNDLED.has(name)) return null;
+  if (isPath(name)) {
+    return { file: resolve(name), folder: dirname(resolve(name)), isPackage: false };
+  }
+  const file = packageFile(name, home);
+  if (!file.ok) return null;
+  return { file: file.value, folder: packageRoot(file.value), isPackage: true };
+}
+
+/** Folders within a package may have a `package.json` too, but only the root's has a name. */
+function packageRoot(file: string): string {
+  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
+    if (hasName(join(folder, "package.json"))) return folder;
+  }
+  return dirname(file);
+}
+
+function hasName(path: string): boolean {
+  try {
+    const read: unknown = JSON.parse(readFileSync(path, "utf8"));
+    return isObject(read) && typeof read.name === "string";
+  } catch {
+    return false;
+  }
 }
 
 const PACKAGE_NAME = /^(?:@[a-z0-9._-]+\/)?[a-z0-9._-]+(?:\/[\w./-]+)?$/i;
