@@ -59,7 +59,7 @@ export const BODY_CHUNK_BYTES_MIN = 512;
 export const BODY_CHUNKS_MAX = 65_536;
 
 /** After so many chunks that are smaller than that minimum, others get a turn of the event loop. */
-export const BODY_SMALL_CHUNKS_A_TURN = 1_024;
+export const BODY_TURN_CHUNKS_MAX = 1_024;
 
 /** What a body that has not ended must bring in each interval, so that it does not hold memory. */
 export const BODY_PACE_BYTES_MIN = 16 * 1_024;

@@ -13,7 +13,7 @@ import {
   BODY_PACE_BYTES_MIN,
   BODY_PACE_MS,
   BODY_SMALL_BYTES_MAX,
-  BODY_SMALL_CHUNKS_A_TURN,
+  BODY_TURN_CHUNKS_MAX,
   BODY_VALUES_MAX,
   BODY_YIELD_BYTES,
   JSON_BODY_BYTES_MAX,
@@ -186,7 +186,7 @@ class ChunkTurns {
   count(chunk: Buffer) {
     if (chunk.length >= BODY_CHUNK_BYTES_MIN) return;
     this.#small += 1;
-    if (this.#small === BODY_SMALL_CHUNKS_A_TURN) this.#pause();
+    if (this.#small === BODY_TURN_CHUNKS_MAX) this.#pause();
   }
 
   /** What was read already still comes: each chunk of it would resume the socket by `_read`. */

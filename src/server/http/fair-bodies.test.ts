@@ -12,7 +12,7 @@ import {
   BODY_PACE_BYTES_MIN,
   BODY_PACE_MS,
   BODY_SMALL_BYTES_MAX,
-  BODY_SMALL_CHUNKS_A_TURN,
+  BODY_TURN_CHUNKS_MAX,
 } from "../../core/limits.ts";
 import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { json } from "./answer.ts";
@@ -151,7 +151,7 @@ describe("P10: a body in small chunks", () => {
     await answer;
     await expect.poll(() => turns.chunkCount).toBe(CHUNKS);
     turns.end();
-    expect(turns.most).toBeLessThanOrEqual(CHUNKS_A_READ + BODY_SMALL_CHUNKS_A_TURN);
+    expect(turns.most).toBeLessThanOrEqual(CHUNKS_A_READ + BODY_TURN_CHUNKS_MAX);
   });
 });
 
