@@ -47,15 +47,17 @@ const WRITES = [
  */
 function journalBackend() {
   const journal = new Journal();
+  /** @typedef {unknown[]} Args */
   const calls = [
-    ...READS.map((name) => [name, (...args) => journal.read(name, args)]),
-    ...WRITES.map((name) => [name, (...args) => journal.write(name, args)]),
+    ...READS.map((name) => [name, (/** @type {Args} */ ...args) => journal.read(name, args)]),
+    ...WRITES.map((name) => [name, (/** @type {Args} */ ...args) => journal.write(name, args)]),
   ];
   return {
     ...Object.fromEntries(calls),
-    open: async (config) => journal.start(String(config.path)),
+    open: async (/** @type {Readonly<Record<string, unknown>>} */ config) =>
+      journal.start(String(config.path)),
     shut: () => journal.end(),
-    explain: (thrown) => {
+    explain: (/** @type {unknown} */ thrown) => {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
       return fail("store_unavailable", { reason });
     },
@@ -72,7 +74,10 @@ class Journal {
   /** One call at a time, in the order in which they came. */
   #last = Promise.resolve();
 
-  /** Proves that it can write: it takes the lock, and makes the file if there is none. */
+  /**
+   * Proves that it can write: it takes the lock, and makes the file if there is none.
+   * @param {string} folder
+   */
   async start(folder) {
     this.#folder = folder;
     this.#forget();
@@ -98,16 +103,24 @@ class Journal {
     this.#forget();
   }
 
-  /** The caller may change its values as soon as it has made the call: so they are copied. */
+  /**
+   * The caller may change its values as soon as it has made the call: so they are copied.
+   * @param {string} name
+   * @param {unknown[]} args
+   */
   read(name, args) {
     const copies = structuredClone(args);
     return this.#inTurn(async () => {
       await this.#catchUp();
-      return this.#memory[name](...copies);
+      return this.#call(name, copies);
     });
   }
 
-  /** Here the text of the line is the copy. */
+  /**
+   * Here the text of the line is the copy.
+   * @param {string} name
+   * @param {unknown[]} args
+   */
   write(name, args) {
     const text = encode([name, ...args]);
     return this.#inTurn(() =>
@@ -116,7 +129,7 @@ class Journal {
         // A crash has left half a line, and only the owner of the lock may cut it off.
         if ((await stat(this.#file)).size > this.#played) await truncate(this.#file, this.#played);
         const [, ...copies] = decode(text);
-        const answer = await this.#memory[name](...copies);
+        const answer = await this.#call(name, copies);
         // What is refused has changed nothing, so nothing is written.
         if (answer.ok) await this.#append(lineOf(text));
         if (answer.ok) this.#noteClaim(name, copies, answer.value);
@@ -125,10 +138,20 @@ class Journal {
     );
   }
 
+  /**
+   * What the surface has checked, or the journal has kept, under the name of an operation.
+   * @param {string} name
+   * @param {unknown[]} args
+   */
+  #call(name, args) {
+    return Reflect.apply(Reflect.get(this.#memory, name), this.#memory, args);
+  }
+
   get #file() {
     return join(this.#folder, "journal.jsonl");
   }
 
+  /** @param {string} line */
   async #append(line) {
     try {
       failpoint("journal-before-write");
@@ -165,6 +188,7 @@ class Journal {
     this.#played = end;
   }
 
+  /** @param {string} line */
   async #play(line) {
     const text = line.slice(SUM_CHARS + 1);
     if (lineOf(text) !== `${line}\n`) throw new Error("a line of the journal is damaged");
@@ -172,18 +196,25 @@ class Journal {
     // Whether a holder was gone was decided then; it may not look the same from here.
     if (name === "acquire" || name === "remove") args[1].seizes = true;
     if (name === "removeTenant") await this.#releaseAll(args[0]);
-    const answer = await this.#memory[name](...args);
+    const answer = await this.#call(name, args);
     if (!answer.ok) throw new Error(`the journal cannot be played: ${answer.refusal.code}`);
   }
 
+  /** @param {import("fermata/store").SessionKey["tenantId"]} tenantId */
   async #releaseAll(tenantId) {
     const all = { limit: Number.MAX_SAFE_INTEGER, after: null };
-    const { value } = await this.#memory.list(tenantId, {}, all);
-    for (const { sessionId, term } of value.sessions) {
+    const listed = await this.#memory.list(tenantId, {}, all);
+    if (!listed.ok) throw new Error(`the journal cannot be played: ${listed.refusal.code}`);
+    for (const { sessionId, term } of listed.value.sessions) {
       await this.#memory.release({ tenantId, sessionId }, term);
     }
   }
 
+  /**
+   * @param {string} name
+   * @param {[object, { holder: import("fermata/store").Holder }]} args
+   * @param {{ term: number }} made
+   */
   #noteClaim(name, [key, given], made) {
     if (name !== "create" && name !== "acquire") return;
     if (isThisProcess(given.holder))
@@ -195,6 +226,10 @@ class Journal {
     this.#played = 0;
   }
 
+  /**
+   * @template Value
+   * @param {() => Promise<Value>} act
+   */
   #inTurn(act) {
     const result = this.#last.then(act);
     this.#last = result.then(
@@ -204,6 +239,10 @@ class Journal {
     return result;
   }
 
+  /**
+   * @template Value
+   * @param {() => Promise<Value>} act
+   */
   async #locked(act) {
     const path = join(this.#folder, "journal.lock");
     await takeLock(path);
@@ -219,7 +258,10 @@ const LOCK_MS_MAX = 10_000;
 /** No process needs as long to write its name into a lock that it has made. */
 const NAMELESS_MS_MAX = 1_000;
 
-/** A lock whose process is gone is taken over. Two that do so in one moment could both get it. */
+/**
+ * A lock whose process is gone is taken over. Two that do so in one moment could both get it.
+ * @param {string} path
+ */
 async function takeLock(path) {
   for (const until = Date.now() + LOCK_MS_MAX; Date.now() < until; ) {
     try {
@@ -235,6 +277,7 @@ async function takeLock(path) {
   throw new Error(`another process holds ${path}`);
 }
 
+/** @param {string} path */
 async function isLeft(path) {
   const holder = readHolder(await readFile(path, "utf8").catch(() => ""));
   if (holder !== null) return isGone(holder);
@@ -245,13 +288,19 @@ async function isLeft(path) {
 const HEADER = '{"journal":"example-journal","version":1}\n';
 const SUM_CHARS = 16;
 
-/** A line begins with the checksum of its text, so that a flipped bit is noticed. */
+/**
+ * A line begins with the checksum of its text, so that a flipped bit is noticed.
+ * @param {string} text
+ */
 function lineOf(text) {
   const sum = createHash("sha256").update(text).digest("hex").slice(0, SUM_CHARS);
   return `${sum} ${text}\n`;
 }
 
-/** JSON with bytes in it. None of these values has free-form objects, so the name is safe. */
+/**
+ * JSON with bytes in it. None of these values has free-form objects, so the name is safe.
+ * @param {unknown} value
+ */
 function encode(value) {
   return JSON.stringify(value, function (name, inner) {
     const own = this[name];
@@ -259,6 +308,7 @@ function encode(value) {
   });
 }
 
+/** @param {string} text */
 function decode(text) {
   return JSON.parse(text, (_, inner) =>
     typeof inner?.$bytes === "string"

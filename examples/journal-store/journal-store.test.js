@@ -21,8 +21,8 @@ describe("the journal store, killed", () => {
     factory: "journal",
     store: journalStore,
     makePlace: () => mkdtemp(join(tmpdir(), "journal-store-")),
-    clearPlace: (place) => rm(place, { recursive: true, force: true }),
-    config: (place) => ({ active: true, path: join(place, "data") }),
+    clearPlace: (/** @type {string} */ place) => rm(place, { recursive: true, force: true }),
+    config: (/** @type {string} */ place) => ({ active: true, path: join(place, "data") }),
     failpoints: FAILPOINTS,
   };
   crashPromises({ test }, subject, { kills: 3, seed: 1 });
