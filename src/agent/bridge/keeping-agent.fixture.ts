@@ -1,5 +1,6 @@
-// An agent that keeps its sessions in its folder, or in its home if it has one, and may want a person to sign in first. Its
-// arguments are its features; all calls that it gets are in `calls.jsonl`.
+// An agent that keeps its sessions in its folder, or in its home if it has one, and may want a
+// person to sign in first. Its arguments are its features; all calls that it gets are in
+// `calls.jsonl`.
 
 import { appendFileSync, existsSync, readFileSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -48,7 +48,7 @@ async function worldWith(features: readonly string[], ...ids: readonly string[])
 }
 
 describe("an agent's own sessions", () => {
-  it("are listed for the operator, without those that are ours and of other workspaces", async () => {
+  it("are listed for the operator, but not those that are ours or elsewhere", async () => {
     const { world, folder, listed } = await worldWith(["resume"], "mine");
     const made = await world.call("POST", "/session", { body: { sessionScope: "thread" } });
     const path = `/session/${made.body.sessionId}`;
@@ -80,8 +80,8 @@ describe("an agent's own sessions", () => {
   });
 
   it.each([
-    ["bad-resume", ["resume", "bad-resume", "delete"], 502, "agent_session_not_restored"],
-    ["neither", ["delete"], 502, "agent_session_not_restored"],
+    ["bad-resume", ["resume", "bad-resume", "delete"], 502, "agent_call_failed"],
+    ["neither", ["delete"], 502, "agent_call_failed"],
   ])("stay with an agent that cannot restore them: %s", async (_, features, status, code) => {
     const { world, adopt, keptText } = await worldWith(features, "mine");
     const failed = await adopt("mine");

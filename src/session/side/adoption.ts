@@ -11,6 +11,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { Viewer } from "../../core/session/visibility.ts";
 import { cutText } from "../../core/text.ts";
 import { KeyedMutex } from "../../platform/keyed-mutex.ts";
+import { AGENT_METHODS } from "../../wire/acp.ts";
 import { type CreationRequest, wholeCreation } from "../actor/open.ts";
 import { storedAgentSessions } from "../conversation/agent-copy.ts";
 import type { SessionHost } from "../host.ts";
@@ -182,7 +183,7 @@ export class Adoptions {
       for await (const page of sessionPages(store, tenantId, filter)) {
         if (!page.ok) return page;
         left -= page.value.sessions.length;
-        if (left < 0) return fail("adoption_limit_exceeded", LIMIT);
+        if (left < 0) return fail("invalid_request", TOO_MANY);
         for (const record of page.value.sessions) {
           const ids = await storedAgentSessions(this.#world, tenantId, record, agent);
           if (!ids.ok) return ids;
@@ -194,11 +195,17 @@ export class Adoptions {
   }
 }
 
-const LIMIT = { limit: ADOPTION_SESSIONS_SOUGHT_MAX };
+const TOO_MANY = {
+  reason:
+    `There are more than ${ADOPTION_SESSIONS_SOUGHT_MAX} sessions, too many to find out which of ` +
+    "the agent's own are free; delete some.",
+  limit: ADOPTION_SESSIONS_SOUGHT_MAX,
+};
 
 /** Why the agent goes on from something else than its own session; null if it does not. */
 function notRestored({ agent }: LiveSession, agentSessionId: string): Refusal | null {
   const isRestored = agent?.context === "resumed" || agent?.context === "loaded";
   if (isRestored && agent.agentSessionId === agentSessionId) return null;
-  return refusal("agent_session_not_restored", { agentSessionId });
+  const reason = "it did not restore its own session";
+  return refusal("agent_call_failed", { method: AGENT_METHODS.loadSession, reason });
 }
