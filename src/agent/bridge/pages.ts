@@ -94,7 +94,7 @@ export class OpenPages {
 }
 
 /** A page in ACP's words for what people should know and no agent waits for. */
-export function pageNotice({ message, url }: WebPage): AgentUpdate {
+function pageNotice({ message, url }: WebPage): AgentUpdate {
   return { sessionUpdate: "notice", severity: "info", title: message, description: url };
 }
 

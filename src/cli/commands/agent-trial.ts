@@ -76,7 +76,7 @@ export async function startedHost(
  * Makes a session and closes it: most agents look for their key only then, and say which models and
  * modes they have.
  */
-export async function trialSession(
+async function trialSession(
   host: AgentHost,
   holder: CredentialHolder,
 ): Promise<Result<AgentOffer>> {

@@ -10,7 +10,7 @@ import { decide } from "./decide.ts";
 import type { SessionEvent } from "./event.ts";
 import { AGENT, dataOf, Life, newPrompt, noCredit, SERVER } from "./life.fixture.ts";
 import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest, writeSlot } from "./slot.ts";
-import type { Session } from "./state.ts";
+import { atWork, type Session } from "./state.ts";
 
 /** How many random lives each promise is tried on; more with FERMATA_LIVES. */
 const LIVES = Number(process.env.FERMATA_LIVES ?? 2_000);
@@ -103,8 +103,7 @@ describe("a session whose slot is lost", { timeout: LIVES_MS_MAX }, () => {
       const since = life.log.slice(life.log.findLastIndex(isSnapshot) + 1);
       const session = since.reduce<Session>(evolveLost, lost);
       const { events } = decide(session, { type: "recovery", atMs: 1, actor: SERVER });
-      const running = life.now.running;
-      const due = running === null ? [] : [running.promptId];
+      const due = atWork(life.now).map(({ promptId }) => promptId);
       expect(dataOf(events, "turn_error").map(({ promptId }) => promptId)).toEqual(due);
     });
     fc.assert(live, { numRuns: LIVES });

@@ -88,9 +88,9 @@ describe("the list of sessions", () => {
   it("shows a question with its keys, and the error of a turn until the next begins", async () => {
     const world = await openLife();
     const { sessionId } = await made(world);
-    await turnOf(world, sessionId, "fail -32000 broken");
+    await turnOf(world, sessionId, "fail -32001 broken");
     const failed = (await statusOf(world, sessionId)).body;
-    expect(failed).toMatchObject({ hasTurnError: true, turnError: { code: "-32000" } });
+    expect(failed).toMatchObject({ hasTurnError: true, turnError: { code: "-32001" } });
     const live = await liveOf(world, sessionId);
     await live.submit(promptOf(live, "question field=colour Which one?"));
     await live.until(({ connection }) => connection.sessionState === "waiting");

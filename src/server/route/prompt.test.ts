@@ -175,7 +175,7 @@ describe("a retry of a prompt that failed", () => {
     const body = { ...HELLO, retry: true };
     const { body: first } = await work.call("POST", "/prompt", { body });
     await work.live.until(({ running }) => running === null);
-    await work.turn("fail -32000 no luck");
+    await work.turn("fail -32001 no luck");
     const { body: second } = await work.call("POST", "/prompt", { body });
     const stream = await work.stream({ "last-event-id": "0" });
     await heard(stream, "turn_complete", String(second.promptId));

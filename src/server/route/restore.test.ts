@@ -60,13 +60,13 @@ describe("loading a session", () => {
     expect(empty.body).toMatchObject({ compactedReplay: [], liveJournal: expect.any(Array) });
     expect(empty.body).not.toHaveProperty("promptTerminals");
     await turnOf(world, sessionId, "say one");
-    await turnOf(world, sessionId, "fail -32000 broken");
+    await turnOf(world, sessionId, "fail -32001 broken");
     const { body } = await world.call("POST", `${path}/load`);
     const at = expect.stringMatching(/^\d{4}-.*Z$/);
     const promptId = expect.any(String);
     expect(body.promptTerminals).toEqual([
       { v: 1, promptId, terminal: "completed", stopReason: "end_turn", at },
-      { v: 1, promptId, terminal: "error", code: "-32000", at },
+      { v: 1, promptId, terminal: "error", code: "-32001", at },
     ]);
   });
 

@@ -60,10 +60,10 @@ describe("GET /session/:id/turns/:promptId", () => {
       resultText: "world",
       originatorClientId: "ada",
     });
-    const failed = await work.turn("say so far\nfail -32000 no luck");
+    const failed = await work.turn("say so far\nfail -32001 no luck");
     expect(await statusOf(work, failed)).toMatchObject({
       state: "error",
-      error: { code: "-32000", message: "no luck" },
+      error: { code: "-32001", message: "no luck" },
       resultText: "so far",
     });
   });
