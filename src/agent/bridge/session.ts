@@ -330,6 +330,7 @@ export class BridgeSession implements AgentSession {
 
   async finish(): Promise<void> {
     this.#isOver = true;
+    this.turns.deliverHeldCost();
     this.#replay?.end();
     this.#inbox.close();
     this.#requests.end();
@@ -348,6 +349,7 @@ export class BridgeSession implements AgentSession {
   #turnEnds() {
     this.#output.turnEnds();
     this.#plain.turnEnds();
+    this.turns.deliverHeldCost();
   }
 
   #deliver(call: () => void) {
