@@ -1,8 +1,14 @@
 import { type AgentUpdate, type ToolCallNews, toolCallNews } from "../../core/agent-update.ts";
 import { type JsonObject, objectAt } from "../../core/json.ts";
-import { TOOL_CALLS_TRACKED_MAX, TURN_COST_MICRO_MAX, TURN_TOKENS_MAX } from "../../core/limits.ts";
+import {
+  SUSPECT_DETAIL_CHARS_MAX,
+  TOOL_CALLS_TRACKED_MAX,
+  TURN_COST_MICRO_MAX,
+  TURN_TOKENS_MAX,
+} from "../../core/limits.ts";
 import { NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import type { SuspectReason, UsageSuspicion } from "../../core/session/event.ts";
+import { cutText } from "../../core/text.ts";
 import type { ContextUsage, MissingFigures } from "../../core/turn.ts";
 import type { UsageScope } from "../profile/profile.ts";
 import {
@@ -292,7 +298,7 @@ export class UsageMeter {
   /** Each reason once, until the suspicions are taken. */
   #doubt(reason: SuspectReason, detail: string) {
     if (this.#suspicions.some((one) => one.reason === reason)) return;
-    this.#suspicions.push({ reason, detail });
+    this.#suspicions.push({ reason, detail: cutText(detail, SUSPECT_DETAIL_CHARS_MAX) });
   }
 }
 

@@ -1,7 +1,9 @@
 import type { TurnId } from "../../core/id.ts";
+import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import type { Price } from "../../core/price.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import type { SuspectReason, UsageSuspicion } from "../../core/session/event.ts";
+import { cutText } from "../../core/text.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import { costDisagrees } from "../../core/turn-cost.ts";
 import type { SessionSeat } from "../participant.ts";
@@ -71,7 +73,8 @@ export class UsageReports {
       this.#repricedTurn = turnId;
       return price;
     }
-    const detail = `no price for the model "${model}" that the agent names`;
+    const shown = cutText(model, AGENT_NAME_CHARS_MAX);
+    const detail = `no price for the model "${shown}" that the agent names`;
     if (reservation.price !== null) {
       this.suspect({ reason: "model_without_price", detail, turnId });
     }
