@@ -84,7 +84,9 @@ const METHODS: Readonly<Record<string, (message: Message) => void>> = {
     answer(id, {});
   },
   "session/prompt": ({ id, params }) => {
-    const toolCall = { toolCallId: "t1", kind: "edit", rawInput: { path: "a/b/c.txt" } };
+    // Many files, which take a while to look at.
+    const locations = Array.from({ length: 40 }, (_, n) => ({ path: `${process.cwd()}/a/b/${n}` }));
+    const toolCall = { toolCallId: "t1", kind: "edit", title: "Edit", locations };
     const options = [{ optionId: "y", name: "Yes", kind: "allow_once" }];
     const ask = { sessionId: params?.sessionId, toolCall, options };
     if (features.has("hasty")) {
