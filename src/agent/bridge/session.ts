@@ -89,6 +89,7 @@ export class BridgeSession implements AgentSession {
       model: () => this.#settings.model,
       deliver: (call) => this.#deliver(call),
       turnEnds: () => this.#turnEnds(),
+      close: () => this.close(),
     });
     const { workspace, cwd } = request;
     this.own = host.terminals.own;
@@ -330,6 +331,7 @@ export class BridgeSession implements AgentSession {
 
   async finish(): Promise<void> {
     this.#isOver = true;
+    this.turns.deliverHeldCost();
     this.#replay?.end();
     this.#inbox.close();
     this.#requests.end();
@@ -348,6 +350,7 @@ export class BridgeSession implements AgentSession {
   #turnEnds() {
     this.#output.turnEnds();
     this.#plain.turnEnds();
+    this.turns.deliverHeldCost();
   }
 
   #deliver(call: () => void) {
