@@ -55,8 +55,11 @@ export type AgentCaller = Pick<
 
 /** Calls to agents that belong to no session of the server. */
 export interface OwnAgentCalls {
-  /** The agent's own list of its sessions in this workspace, as it gave it. */
-  list(caller: AgentCaller): Promise<Result<readonly JsonObject[]>>;
+  /**
+   * The agent's own list of its sessions in this workspace, as it gave it. Only the operator gets
+   * that of a home that users share.
+   */
+  list(caller: AgentCaller, isOperator: boolean): Promise<Result<readonly JsonObject[]>>;
   /** Signs the agent out. Only the operator may do so in a home that users share. */
   logout(caller: AgentCaller, isOperator: boolean): Promise<Result<void>>;
   /** Whether the agent has deleted its copy of a session now. Never rejects. */

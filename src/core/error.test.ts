@@ -91,6 +91,8 @@ const EXPECTED = `
   agent_call_failed          502 never  Agent/CallFailed
   agent_choice_unknown       400 never  Agent/ChoiceUnknown
   agent_unsupported          501 never  Agent/Unsupported
+  agent_session_not_found    404 never  Agent/SessionNotFound
+  agent_session_taken        409 never  Agent/SessionTaken
   agent_gone                 502 later  Agent/Gone
   agent_connect_aborted      409 later  Agent/ConnectAborted
   agent_busy                 503 later  Agent/Busy

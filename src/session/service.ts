@@ -20,6 +20,12 @@ import { visibleFilter } from "./bus/streams.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
 import type { SessionHost } from "./host.ts";
 import type { LiveSession } from "./live.ts";
+import {
+  type AdoptionRequest,
+  Adoptions,
+  type OwnSession,
+  type OwnSessionsQuery,
+} from "./side/adoption.ts";
 import { PolicyAccess } from "./tenant/policy-access.ts";
 import { summaryOfLive, summaryOfStored } from "./view/summary.ts";
 import type { SessionWorld } from "./world.ts";
@@ -42,6 +48,7 @@ export interface SessionOptions {
 export class SessionService {
   readonly #world: SessionWorld;
   readonly #host: SessionHost;
+  readonly #adoptions: Adoptions;
   /** What the owners of a tenant allow its users. */
   readonly policy: PolicyAccess;
 
@@ -49,6 +56,7 @@ export class SessionService {
     this.#world = world;
     this.policy = new PolicyAccess(world);
     this.#host = host;
+    this.#adoptions = new Adoptions(world, host);
   }
 
   /** The agents that a session can be given, by name. */
@@ -74,6 +82,28 @@ export class SessionService {
     if (!joined.ok)
       return { ok: false, refusal: await this.#discreet(joined.refusal, key, viewer) };
     const { live, ...how } = joined.value;
+    return ok({ ...how, session: this.#access(live, viewer) });
+  }
+
+  /** Sessions that an agent has made without the server, in a workspace of the viewer. */
+  agentSessions(viewer: Viewer, query: OwnSessionsQuery): Promise<Result<readonly OwnSession[]>> {
+    return this.#adoptions.list(viewer, query);
+  }
+
+  /** Makes a session that goes on from one of its agent's own. */
+  async adopt(
+    viewer: Viewer,
+    { sessionId, actor, isUsualAutonomy = false, creation: wanted }: SessionOptions,
+    own: Pick<AdoptionRequest, "agentSessionId" | "isOperator">,
+  ): Promise<Result<JoinedSession>> {
+    const creation = { ...wanted, storeId: this.#world.store.contract.storeId };
+    const key = { tenantId: viewer.tenantId, sessionId };
+    const request = { key, creation, actor, isUsualAutonomy, ...own };
+    const adopted = await this.#adoptions.adopt(viewer, request);
+    if (!adopted.ok) {
+      return { ok: false, refusal: await this.#discreet(adopted.refusal, key, viewer) };
+    }
+    const { live, ...how } = adopted.value;
     return ok({ ...how, session: this.#access(live, viewer) });
   }
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
+import type { Credentials } from "../agent/credential/credentials.ts";
 import type { AgentKeeper } from "../agent/keeper.ts";
 import { openAgents } from "../agent/open.ts";
 import { KNOWN_PROFILES } from "../agent/profile/known.ts";
@@ -78,6 +79,7 @@ export class Stage {
       profiles,
       env: process.env,
       memoryBytesMax: null,
+      ...(options.credentials && { credentials: options.credentials }),
       watch: { fault: () => {}, secret: () => DONE, secretGone: () => {} },
     });
     const guard = options.guard ?? new SecretGuard();
@@ -144,6 +146,8 @@ interface StageOptions {
   readonly guard?: SecretGuard;
   readonly loader?: Loader;
   readonly tools?: Tools;
+  /** Finds the keys and homes of users. */
+  readonly credentials?: Credentials;
   /** What turns cost, where they cost anything. */
   meter?(store: SessionStore): Meter;
   wrap?(store: SessionStore): SessionStore;

@@ -26,7 +26,7 @@ export const AGENT_METHOD_COVERAGE: Rows = {
   "session/resume": { does: "for a session that comes back, before `session/load`" },
   "session/close": { does: "when a session is closed or evicted" },
   "session/fork": { does: "for a branch, and for `btw` and `recap`" },
-  "session/list": { does: "reads the agent's own sessions in a directory; no route uses it yet" },
+  "session/list": { does: "for `GET /agents/:name/sessions`, and before one is adopted" },
   "session/delete": { does: "when a session or its tenant is deleted, as well as that goes" },
   "session/prompt": { does: "for each turn, and for messages into a turn" },
   "session/cancel": { does: "when a turn is cancelled" },

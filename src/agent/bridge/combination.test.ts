@@ -26,7 +26,7 @@ describe("an agent with any of its abilities", () => {
       expect(model).toBe(has("config") ? "ok" : "modelId agent_unsupported");
       const mode = Object(hand.session.offer.modes).availableModes?.[0]?.id ?? "plan";
       expect(codeOf(await hand.session.setMode(mode))).toBe(offered("modes"));
-      expect(codeOf(await stage.pool.calls.list(stage.order(profile)))).toBe(offered("list"));
+      expect(codeOf(await stage.pool.calls.list(stage.order(profile), true))).toBe(offered("list"));
       expect(codeOf(await hand.session.fork())).toBe(offered("fork"));
       const { agentSessionId } = hand.session;
       await hand.session.close();

@@ -1,7 +1,9 @@
-// An agent that keeps its sessions in its folder, and may want a person to sign in first. Its
-// arguments are its features; all calls that it gets are in `calls.jsonl`.
+// An agent that keeps its sessions in its folder, or in its home if it has one, and may want a
+// person to sign in first. Its arguments are its features; all calls that it gets are in
+// `calls.jsonl`.
 
 import { appendFileSync, existsSync, readFileSync, watch, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { JsonObject } from "../../core/json.ts";
 
@@ -14,7 +16,7 @@ interface Message {
 }
 
 const features = new Set(process.argv.slice(2));
-const KEPT = "kept-sessions.json";
+const KEPT = join(process.env.KEEPING_HOME ?? "", "kept-sessions.json");
 const SIGNED_IN = "signed-in";
 
 type Kept = readonly { readonly sessionId: string; readonly cwd: string; readonly title: string }[];
@@ -45,7 +47,7 @@ const METHODS: Readonly<Record<string, (message: Message) => void>> = {
       offered.filter((name) => features.has(name)).map((name) => [name, {}]),
     );
     const auth = features.has("logout") ? { logout: {} } : {};
-    const agentCapabilities = { sessionCapabilities, auth };
+    const agentCapabilities = { sessionCapabilities, auth, loadSession: features.has("load") };
     answer(id, { protocolVersion: 1, agentCapabilities, authMethods: [{ id: "page" }] });
   },
   authenticate: ({ id }) => {
@@ -61,7 +63,15 @@ const METHODS: Readonly<Record<string, (message: Message) => void>> = {
     keep([...kept(), { sessionId, cwd: String(params?.cwd), title: "a talk" }]);
     answer(id, { sessionId });
   },
-  "session/resume": ({ id }) => answer(id, {}),
+  "session/resume": ({ id }) => {
+    if (features.has("bad-resume")) write({ id, error: { code: -32_603, message: "it is lost" } });
+    else answer(id, {});
+  },
+  "session/load": ({ id, params }) => {
+    const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "old" } };
+    write({ method: "session/update", params: { sessionId: params?.sessionId, update } });
+    answer(id, {});
+  },
   "session/list": ({ id, params }) => {
     // One on each page.
     const at = Number(params?.cursor ?? 0);

@@ -102,7 +102,7 @@ describe("a listener that fails", () => {
       const turn = { turnId: failing.turnId(), content: [], params: null };
       expect(failing.session.prompt(turn)).toMatchObject({ refusal: { code: "agent_gone" } });
       // It is closed at the agent too, so that there is room for another.
-      const listed = await stage.pool.calls.list(stage.order("echo"));
+      const listed = await stage.pool.calls.list(stage.order("echo"), true);
       expect(listed.ok && listed.value.map(({ sessionId }) => sessionId)).toContain(
         other.session.agentSessionId,
       );

@@ -33,7 +33,9 @@ describe("a session's settings", () => {
     expect(await hand.setModel({ reasoning: "high" })).toBe("reasoning agent_unsupported");
     expect(codeOf(await hand.session.setMode("plan"))).toBe("agent_unsupported");
     expect(codeOf(await hand.session.fork())).toBe("agent_unsupported");
-    expect(codeOf(await stage.pool.calls.list(stage.order("echo")))).toBe("agent_unsupported");
+    expect(codeOf(await stage.pool.calls.list(stage.order("echo"), true))).toBe(
+      "agent_unsupported",
+    );
     expect(codeOf(hand.session.steer([]))).toBe("agent_unsupported");
   });
 
@@ -61,7 +63,7 @@ describe("a session's settings", () => {
     await hand.turn("say hello");
     const forked = await hand.session.fork();
     expect(forked).toMatchObject({ ok: true });
-    const listed = await stage.pool.calls.list(stage.order("echo"));
+    const listed = await stage.pool.calls.list(stage.order("echo"), true);
     expect(listed.ok && listed.value.length).toBe(2);
   });
 

@@ -36,23 +36,29 @@ export class AgentCalls implements OwnAgentCalls {
   }
 
   /** What the agent has in its own list, except for sessions in other directories. */
-  async list(caller: AgentCaller): Promise<Result<readonly JsonObject[]>> {
-    const key = await this.#context.keyOf(caller);
+  async list(caller: AgentCaller, isOperator: boolean): Promise<Result<readonly JsonObject[]>> {
+    const key = await this.#ownKeyOf(caller, isOperator);
     if (!key.ok) return key;
     return this.#context.use(key.value, (host) => listed(host, caller.workspace));
   }
 
   async logout(caller: AgentCaller, isOperator: boolean): Promise<Result<void>> {
-    const key = await this.#context.keyOf(caller);
+    const key = await this.#ownKeyOf(caller, isOperator);
     if (!key.ok) return key;
-    const isOwn = key.value.credentials.home !== null;
-    if (!isOwn && !isOperator) return fail("role_required", { roles: WHO_SHARES });
     return this.#context.use(key.value, async (host) => {
       const method = AGENT_METHODS.logout;
       if (!host.abilities.logout) return fail("agent_unsupported", { method });
       const done = await host.call(method, {});
       return done.ok ? DONE : done;
     });
+  }
+
+  /** What is in a home that users share is the operator's (P8). */
+  async #ownKeyOf(caller: AgentCaller, isOperator: boolean): Promise<Result<PoolKey>> {
+    const key = await this.#context.keyOf(caller);
+    const isOwn = key.ok && key.value.credentials.home !== null;
+    if (!key.ok || isOwn || isOperator) return key;
+    return fail("role_required", { roles: WHO_SHARES });
   }
 
   /**

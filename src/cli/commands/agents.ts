@@ -16,6 +16,7 @@ import { tryOut } from "./agent-trial.ts";
 const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"] [options]
        fermata agents NAME --sign-in [--method ID] [options]
        fermata agents ps | logs NAME | restart NAME | trace FILE
+       fermata agents sessions NAME | sign-out NAME
                       [--url URL] [--token TOKEN]
 
 Without a name, lists the agents that Fermata knows, and which are installed. With a
@@ -29,6 +30,9 @@ About a running server, for an owner of the tenant:
   logs NAME      Print the error output of an agent's processes.
   restart NAME   Give no more sessions to an agent's processes: unused ones end at
                  once, the others with their last session.
+  sessions NAME  List the sessions that an agent has made without the server, in the
+                 first workspace. Only for the operator, or in a home of your own.
+  sign-out NAME  Sign an agent out, where it offers that. For the same callers.
   trace FILE     Write every line to and from agents into FILE until Ctrl-C.
 
 Options:
@@ -134,6 +138,18 @@ const REQUESTS: Readonly<Record<string, AgentsRequest>> = {
       objectsAt(await response.json(), "logs")
         .map(logText)
         .join("\n"),
+  },
+  sessions: {
+    takes: "a name",
+    method: "GET",
+    path: (name) => `/agents/${encodeURIComponent(name)}/sessions`,
+    show: async (response) => sessionTable(objectsAt(await response.json(), "sessions")),
+  },
+  "sign-out": {
+    takes: "a name",
+    method: "POST",
+    path: (name) => `/agents/${encodeURIComponent(name)}/logout`,
+    show: async (_, name) => `${name} is signed out.`,
   },
   restart: {
     takes: "a name",
@@ -245,6 +261,16 @@ function processTable(processes: readonly JsonObject[]): string {
     `${one.workspace}`,
   ]);
   return tableText(["process", "pid", "agent", "state", "sessions", "MiB", "workspace"], rows);
+}
+
+function sessionTable(sessions: readonly JsonObject[]): string {
+  if (sessions.length === 0) return "The agent has no sessions of its own in this workspace.";
+  const rows = sessions.map((one) => [
+    `${one.agentSessionId}`,
+    `${one.updatedAt ?? "-"}`,
+    `${one.title ?? "-"}`,
+  ]);
+  return tableText(["session", "updated", "title"], rows);
 }
 
 function logText({ process, pid, isRunning, text }: JsonObject): string {

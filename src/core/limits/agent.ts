@@ -62,6 +62,12 @@ export const ELICITATION_TEXT_CHARS_MAX = 2_048;
 export const AGENT_LISTED_SESSIONS_MAX = 1_000;
 export const AGENT_LISTED_PAGES_MAX = 64;
 
+/** The longest id of an agent's own session that can be adopted. */
+export const AGENT_SESSION_ID_CHARS_MAX = 1_024;
+
+/** Sessions that are looked at to find which of an agent's own are taken; more are refused. */
+export const ADOPTION_SESSIONS_SOUGHT_MAX = 10_000;
+
 /** Copies of deleted sessions that wait for their agent to delete them; of a tenant at its end. */
 export const AGENT_COPIES_DELETING_MAX = 256;
 

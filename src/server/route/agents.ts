@@ -71,7 +71,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
 }
 
 /** Writes the audit entry first: what cannot be audited is neither done nor shown. */
-async function auditedAnswer(
+export async function auditedAnswer(
   daemon: Daemon,
   caller: Caller,
   { act, agent }: { readonly act: ChangeAct; readonly agent: string },

@@ -1,5 +1,6 @@
 import type { Daemon } from "../daemon.ts";
 import { type Caller, type Route, RouteTable } from "../http/route.ts";
+import { agentSessionsRoutes } from "./agent-sessions.ts";
 import { agentsRoutes } from "./agents.ts";
 import { approvalsRoute, grantsRoutes, voteRoutes } from "./asks.ts";
 import { auditRoute, tenantAuditRoute } from "./audit.ts";
@@ -49,6 +50,7 @@ import { eventsRoute, exportRoute, transcriptRoute } from "./transcripts.ts";
 const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   workspacesRoutes,
   agentsRoutes,
+  agentSessionsRoutes,
   creditsRoutes,
   creditReportRoutes,
   tenantRoutes,

@@ -150,22 +150,33 @@ export interface CreationRequest {
   readonly modelId?: string | null;
 }
 
-/** A new session with its first events, in one step: it is there whole, or not at all. */
-export async function createSession(
+/** With the skills and the persona that are there now. */
+export async function wholeCreation(
   world: SessionWorld,
-  { key, creation: wanted, actor, bound }: CreationRequest,
-): Promise<Result<OpenSession>> {
-  const { sessionId, tenantId } = key;
+  { tenantId }: SessionKey,
+  wanted: SessionCreation,
+): Promise<Result<Creation>> {
   const place = { tenantId, workspaceCwd: wanted.workspaceCwd };
   const skills = await take(world, place, SKILLS);
   if (!skills.ok) return skills;
   const persona = await take(world, place, PERSONA);
   if (!persona.ok) return persona;
-  const creation: Creation = {
+  return ok({
     ...wanted,
     skills: { version: 1, hash: skills.value.hash },
     persona: { version: 1, hash: persona.value.hash },
-  };
+  });
+}
+
+/** A new session with its first events, in one step: it is there whole, or not at all. */
+export async function createSession(
+  world: SessionWorld,
+  { key, creation: wanted, actor, bound }: CreationRequest,
+): Promise<Result<OpenSession>> {
+  const { sessionId } = key;
+  const whole = await wholeCreation(world, key, wanted);
+  if (!whole.ok) return whole;
+  const creation = whole.value;
   const atMs = world.clock.nowMs();
   const by = { atMs, actor, ...(bound && { bound }) };
   const command = { type: "create", ...by, sessionId, creation } as const;

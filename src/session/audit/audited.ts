@@ -338,6 +338,8 @@ export const CHANGE_ACTS = [
   "agent_logs_read",
   "agent_restarted",
   "agent_signed_out",
+  "agent_sessions_read",
+  "agent_session_adopted",
   "session_seized",
   "log_cut",
   "restored",

@@ -2,10 +2,12 @@ import type { AgentCaller } from "../../agent/agent.ts";
 import type { TenantId } from "../../core/id.ts";
 import { AGENT_COPIES_DELETING_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
 import { wantsAsks } from "../../core/policy/asking.ts";
+import { ok, type Result } from "../../core/result.ts";
 import { CORE_SLOT, readSlot } from "../../core/session/slot.ts";
 import type { Session } from "../../core/session/state.ts";
-import type { SessionKey } from "../../store/store.ts";
+import type { SessionKey, StoredRecord } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
+import { eventIn } from "../replay.ts";
 import type { SessionWorld } from "../world.ts";
 
 /** An agent's own copy of a session, which outlives it unless the agent deletes it. */
@@ -40,6 +42,32 @@ export async function agentCopyOf(
     asks: wantsAsks(fixed.securityMode, world.policies !== undefined),
   };
   return { caller, agentSessionId };
+}
+
+/**
+ * The ids by which a stored session has been known to this agent since its last snapshot: the
+ * first page of events after it has how the agent was connected.
+ */
+export async function storedAgentSessions(
+  world: SessionWorld,
+  tenantId: TenantId,
+  { sessionId, snapshotEventId, lastEventId }: StoredRecord,
+  agent: string,
+): Promise<Result<readonly string[]>> {
+  const key = { tenantId, sessionId };
+  const session = await storedSession(world, key);
+  const isOther = session !== null && session.chosen.activeAgent !== agent;
+  const known = isOther ? null : (session?.agentSessionId ?? null);
+  const ids = known === null ? [] : [known];
+  if (snapshotEventId >= lastEventId) return ok(ids);
+  const page = await world.store.readEvents(key, { after: snapshotEventId, limit: PAGE_ROWS_MAX });
+  if (!page.ok) return page;
+  for (const { type, data } of page.value.events.map(eventIn)) {
+    if (type === "agent_connected" && typeof data.agentSessionId === "string") {
+      ids.push(data.agentSessionId);
+    }
+  }
+  return ok(ids);
 }
 
 /** As of its last snapshot: one without a snapshot has nothing that an agent would keep. */

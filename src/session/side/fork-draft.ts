@@ -71,6 +71,9 @@ export async function deleteUnfinishedForks({
 /** The copy that an agent has made of its side, if it has, and what is known of that side. */
 type AgentCopy = Pick<Session, "agentSessionId" | "agentUsualMode">;
 
+/** What the manifest has from elsewhere. */
+type ManifestSource = Pick<Manifest, "mode" | "projectRoot" | "smState">;
+
 /** Who makes it, and what binds that user. */
 export type ForkMaker = Pick<Command, "actor" | "bound">;
 
@@ -95,7 +98,7 @@ export class ForkDraft {
   #openBytes = 0;
   #window: LogWindow = EMPTY_WINDOW;
 
-  constructor(world: SessionWorld, key: SessionKey, source: Manifest) {
+  constructor(world: SessionWorld, key: SessionKey, source: ManifestSource) {
     this.#world = world;
     this.key = key;
     this.#log = new ForkLog(key, world.ids.epoch());
