@@ -66,6 +66,7 @@ export class ServerProcess {
 
   /** Ends the server without waiting for turns. */
   async end(...signals: readonly NodeJS.Signals[]): Promise<void> {
+    if (this.#child.pid === undefined) return;
     const gone = once(this.#child, "exit");
     for (const signal of signals) this.#child.kill(signal);
     await gone;

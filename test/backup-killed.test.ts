@@ -64,7 +64,7 @@ async function killedWithin(wholeMs: number, chance: Chance, ...args: readonly s
   const child = started(...args);
   const ended = once(child, "exit");
   await Promise.race([delay((wholeMs * chance.between(40, 105)) / 100), ended]);
-  child.kill("SIGKILL");
+  if (child.pid !== undefined) child.kill("SIGKILL");
   await ended;
 }
 

@@ -45,7 +45,7 @@ class Played {
     });
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
     onTestFinished(() => {
-      this.#child.kill("SIGKILL");
+      if (this.#child.pid !== undefined) this.#child.kill("SIGKILL");
       rmSync(folder, { recursive: true });
     });
   }

@@ -11,7 +11,7 @@ const agent = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
 pass("server", process.stdin, agent.stdin);
 pass("agent", agent.stdout, process.stdout);
 agent.once("exit", (code) => process.exit(code ?? 1));
-process.once("SIGTERM", () => agent.kill("SIGTERM"));
+process.once("SIGTERM", () => agent.pid !== undefined && agent.kill("SIGTERM"));
 
 function pass(from: string, input: Readable, output: Writable): void {
   const lines = createInterface({ input });

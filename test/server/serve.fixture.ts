@@ -99,6 +99,7 @@ export class ServeProcess {
     const child = this.#child;
     if (child === null) throw new Error("it is not running");
     this.#child = null;
+    if (child.pid === undefined) return null;
     const gone = once(child, "exit", { signal: AbortSignal.timeout(PATIENCE_MS) });
     for (const signal of signals) child.kill(signal);
     await gone;

@@ -20,7 +20,7 @@ function serve(home: string, ...flags: readonly string[]) {
   const env = { PATH: process.env.PATH, FERMATA_HOME: home };
   const child = spawn(process.execPath, args, { env });
   const said = text(child.stderr);
-  onTestFinished(() => void child.kill("SIGKILL"));
+  onTestFinished(() => void (child.pid !== undefined && child.kill("SIGKILL")));
   return { child, ended: once(child, "exit"), said };
 }
 

@@ -96,7 +96,7 @@ class ServerProcess {
   }
 
   async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
+    if (this.#child.pid !== undefined) this.#child.kill("SIGKILL");
     expect(await this.ended).toBe("SIGKILL");
   }
 }

@@ -226,6 +226,7 @@ class UserProcess {
       this.#gone.resolve();
     };
     this.#child.on("error", gone).on("exit", gone);
+    if (this.#child.pid === undefined) return; // It has no pipes if descriptors ran out.
     this.#child.stdin.on("error", over);
     this.#child.stdout.on("error", over).on("data", (chunk: Buffer) => {
       for (const line of this.#lines.feed(chunk)) this.#receive(line);
@@ -294,14 +295,15 @@ class UserProcess {
     return setTimeout(() => this.#kill(), timeoutMs);
   }
 
+  /** One that never started has no number: what has the number in its place is a stranger. */
   #kill() {
-    this.#child.kill("SIGKILL");
+    if (this.#child.pid !== undefined) this.#child.kill("SIGKILL");
   }
 
   #over() {
     this.#isAlive = false;
     this.#kill();
-    this.#child.stdout.destroy();
+    if (this.#child.pid !== undefined) this.#child.stdout.destroy();
     this.#ready.resolve(false);
     for (const { timer, settle, hasBegun } of this.#open.values()) {
       clearTimeout(timer);

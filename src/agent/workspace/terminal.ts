@@ -69,7 +69,9 @@ export class Terminal {
     });
     const { pid } = this.#child;
     this.#group = pid === undefined ? null : new ProcessGroup(pid);
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+    // A command that did not start has no pipes if descriptors ran out.
+    const streams = pid === undefined ? [] : [this.#child.stdout, this.#child.stderr];
+    for (const stream of streams) {
       stream.on("data", (chunk: Buffer) => {
         this.#ring.push(chunk);
         if (this.#exit === null) this.#observer?.wrote(chunk);

@@ -160,7 +160,8 @@ export function exportRoute(daemon: Daemon): Route {
             "Content-Disposition": `attachment; filename="${name}.${format}"`,
             "Content-Security-Policy": EXPORT_POLICY,
           };
-          return { ...file(mediaType, pieces, headers), afterwards: () => void end() };
+          const ended = () => void end();
+          return { ...file(mediaType, pieces, headers), afterwards: ended, end: ended };
         });
       }),
   });

@@ -1,4 +1,7 @@
+import { execFile } from "node:child_process";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   EXPORT_CHUNK_CHARS,
@@ -188,5 +191,32 @@ describe("P10: an export that does not come to an end", () => {
     await processes.end();
     expect(new Set(await Promise.all(running))).toEqual(new Set(["server_stopping"]));
     expect(processes.counts).toEqual({ processes: 0, waiting: 0 });
+  });
+});
+
+describe("an export that has its permit when the server stops", () => {
+  it("starts no process", async () => {
+    const exported = await opened(sourceOf(stored()).source);
+    processesWith(new HandClock(), MISBEHAVING);
+    const code = codeOf(exported, "md");
+    await processes.end();
+    const { counts } = processes;
+    expect([await code, counts.processes]).toEqual(["server_stopping", 0]);
+  });
+});
+
+describe("P10: an export whose process cannot start", () => {
+  it("is given up, signals no process, and the server lives on", async () => {
+    const script = fileURLToPath(new URL("./no-descriptors.fixture.ts", import.meta.url));
+    const command = `ulimit -n 64 && exec "$0" "$1"`;
+    const args = ["-c", command, process.execPath, script];
+    const { stdout } = await promisify(execFile)("bash", args);
+    expect(JSON.parse(stdout)).toEqual({
+      withoutDescriptors: ["export_given_up"],
+      withoutProgram: ["export_given_up"],
+      foreignKills: 0,
+      afterwards: "written",
+      counts: { processes: 0, waiting: 0 },
+    });
   });
 });

@@ -5,7 +5,7 @@ import {
   EXPORT_PIECE_MS_MAX,
   EXPORT_UNREAD_MS_MAX,
 } from "../../core/limits.ts";
-import { ok, type Result } from "../../core/result.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import { threadScript } from "../../platform/thread-script.ts";
 import type { ExportFormat, ExportWriter, OpenedExport } from "./export.ts";
@@ -35,6 +35,7 @@ export class ExportProcesses implements ExportWriter {
   readonly #program: WriterProgram;
   readonly #permits: ExportPermits;
   readonly #open = new Set<ReadExport>();
+  #isOver = false;
 
   constructor(clock: Clock, program = WRITER) {
     this.#clock = clock;
@@ -55,8 +56,12 @@ export class ExportProcesses implements ExportWriter {
   ): Promise<Result<OpenedExport>> {
     const permit = await this.#permits.acquire({ ...reader, signal });
     if (!permit.ok) return permit;
-    const process = new ExportProcess(this.#program, exported, format, this.#clock);
-    const read = new ReadExport(process, this.#clock, () => {
+    const process = this.#started(exported, format);
+    if (!process.ok) {
+      permit.value();
+      return process;
+    }
+    const read = new ReadExport(process.value, this.#clock, () => {
       signal.removeEventListener("abort", leave);
       this.#open.delete(read);
       permit.value();
@@ -71,8 +76,23 @@ export class ExportProcesses implements ExportWriter {
 
   /** Ends all processes, and resolves when they are gone. Exports break off in the middle. */
   async end(): Promise<void> {
+    this.#isOver = true;
     this.#permits.end();
     await Promise.all([...this.#open].map((read) => read.end(STOPPING)));
+  }
+
+  #started(exported: Exported, format: ExportFormat): Result<ExportProcess> {
+    // The server may have begun to stop since the permit was given.
+    if (this.#isOver) return fail("server_stopping");
+    try {
+      return ok(new ExportProcess(this.#program, exported, format, this.#clock));
+    } catch (thrown) {
+      // `fork` throws some failures, and emits others.
+      return {
+        ok: false,
+        refusal: givenUp(thrown instanceof Error ? thrown.message : String(thrown)).refusal,
+      };
+    }
   }
 }
 
@@ -193,7 +213,8 @@ class ExportProcess {
 
   async end(why: ExportBroken): Promise<void> {
     this.#fail(why);
-    this.#child.kill("SIGKILL");
+    // One that never started has no number: what has the number in its place is a stranger.
+    if (this.#child.pid !== undefined) this.#child.kill("SIGKILL");
     await this.#gone;
   }
 
@@ -209,11 +230,13 @@ class ExportProcess {
   async #asked(message: object | string): Promise<WriterMessage> {
     if (this.#failure !== null) throw this.#failure;
     const waiting = Promise.withResolvers<WriterMessage>();
+    // It may be rejected before it is awaited.
+    waiting.promise.catch(() => {});
     this.#waiting = waiting;
     const callOff = this.#clock.after(EXPORT_PIECE_MS_MAX, () => void this.end(givenUp(TOO_SLOW)));
     try {
-      // That it has ended meanwhile is known by its exit.
-      this.#child.send(message, () => {});
+      // That it has ended meanwhile is known by its exit, and that it never started by its error.
+      if (this.#child.pid !== undefined) this.#child.send(message, () => {});
       return await waiting.promise;
     } finally {
       callOff();

@@ -86,7 +86,10 @@ class ShellProcess {
       stdio: ["ignore", "pipe", "pipe"],
       ...shell.identity,
     });
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+    // A shell that did not start has no pipes if descriptors ran out.
+    const isStarted = this.pid !== undefined;
+    const streams = isStarted ? [this.#child.stdout, this.#child.stderr] : [];
+    for (const stream of streams) {
       stream.setEncoding("utf8");
       stream.on("data", (text: string) => this.#received(stream, text));
       stream.on("error", () => undefined); // An output that breaks ends like any other.

@@ -56,7 +56,9 @@ export class EchoClient extends LineClient {
   }
 
   async kill(): Promise<void> {
-    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill("SIGKILL");
+    const { pid, exitCode, signalCode } = this.child;
+    const isRunning = pid !== undefined && exitCode === null && signalCode === null;
+    if (isRunning) this.child.kill("SIGKILL");
     // What holds the pipes open longer is a child that the test itself has to end.
     this.child.stdout.destroy();
     await this.exited;

@@ -91,7 +91,7 @@ export class StoreProcess {
   }
 
   signal(signal: NodeJS.Signals) {
-    this.#child.kill(signal);
+    if (this.#child.pid !== undefined) this.#child.kill(signal);
   }
 
   async kill(): Promise<void> {
