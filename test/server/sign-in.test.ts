@@ -11,6 +11,8 @@ import { sharedServer } from "./serve.fixture.ts";
 
 const PROGRAM = join(ROOT, "src/agent/bridge/sign-in-agent.fixture.ts");
 
+const PAGE_PROGRAM = join(ROOT, "src/agent/bridge/keeping-agent.fixture.ts");
+
 /** What a server may have in its environment: the keys of all agents, and of much else. */
 const SECRETS: Readonly<Record<string, string>> = Object.fromEntries(
   [
@@ -28,6 +30,10 @@ const server = sharedServer({
   ],
   env: SECRETS,
   agents: {
+    page: {
+      ...{ command: process.execPath, args: [PAGE_PROGRAM, "sign-in"] },
+      auth: [{ method: "page", ifSet: [] }],
+    },
     ways: { command: process.execPath, args: [PROGRAM, "ways"], signIn: "Ask Ann" },
     terminal: {
       ...{ command: process.execPath, args: [PROGRAM, "terminal"], home: "ECHO_HOME" },
@@ -113,9 +119,12 @@ describe("fermata agents NAME", () => {
       ECHO_HOME: join(server().folder, "acme", "ada", "terminal"),
     });
     expect({ exitCode, out }).toEqual({ exitCode: 0, out: expect.stringContaining("Signed in.") });
+    expect(out).toMatch(/fermata agents terminal --agent-homes=\S+ --tenant=acme --user=ada/);
   });
 
   it.each([
+    [["terminal", "--sign-in", "--user", "ada"], 2, /need --agent-homes DIR with --sign-in/],
+    [["page"], 1, /sign in at a page.*Make a session with it at a server/],
     [["terminal", "--sign-in"], 1, /--method ID: Log in \(login\).*Older \(older\)/],
     [["ways", "--sign-in"], 1, /offers no sign-in in a terminal\. Ask Ann\. It offers: First key/],
     [[`${process.execPath} ${PROGRAM} terminal-fails`, "--sign-in"], 1, /with exit code 3\.$/m],

@@ -61,6 +61,8 @@ interface StartedAgent {
   readonly files: WorkspaceFiles;
   readonly faults: FaultLog;
   readonly roots: readonly string[];
+  /** Its home is one of `--agent-homes`. */
+  readonly hasOwnHome: boolean;
 }
 
 /** One initialized agent process, and the sessions that it serves. */
@@ -82,6 +84,7 @@ export class AgentHost {
   /** Bounds the file requests of all its sessions. */
   readonly fileCalls = new Semaphore(AGENT_FILE_CALLS_MAX);
   readonly redacted: (text: string) => string;
+  readonly #hasOwnHome: boolean;
   /** Resolves when the process has ended and all listeners know. Never rejects. */
   readonly gone: Promise<void>;
   readonly #sessions = new Set<BridgeSession>();
@@ -109,6 +112,7 @@ export class AgentHost {
     this.roots = started.roots;
     this.writesByServer = started.profile.writes === "server";
     this.faults = started.faults;
+    this.#hasOwnHome = started.hasOwnHome;
     this.redacted = started.process.redactor.redacted;
     this.gone = this.#watch();
   }
@@ -268,7 +272,10 @@ export class AgentHost {
   /** What is known when the agent asks for a sign-in in a session of this user. */
   signInContext({ tenantId, userId }: Pick<ConnectRequest, "tenantId" | "userId">): SignInNeed {
     const { profile, abilities, process, redacted } = this;
-    const holderOptions = userId === null ? "" : ` --tenant ${tenantId} --user ${userId}`;
+    const user = userId === null ? "" : ` --user ${userId}`;
+    // Clients are not told where the server has its folders.
+    const home = ` --agent-homes DIR --tenant ${tenantId}${user}`;
+    const holderOptions = this.#hasOwnHome ? home : "";
     const { authMethods: offered } = abilities;
     return { profile, offered, variables: process.variables, holderOptions, redacted };
   }

@@ -46,7 +46,7 @@ export interface SignInNeed {
   readonly offered: readonly OfferedSignIn[];
   /** The names of the variables that the agent has. */
   readonly variables: ReadonlySet<string>;
-  /** Options of `fermata agents` for the keys and home of the session's user. */
+  /** Options of `fermata agents` for the home of the session's user; empty if it has none. */
   readonly holderOptions: string;
   readonly redacted: (text: string) => string;
 }
@@ -219,7 +219,8 @@ function inTerminal({ profile, offered, holderOptions }: SignInNeed): readonly s
   if (!offered.some(({ terminal }) => terminal !== null)) return [];
   const which = profile.commandLine === null ? profile.name : quoted(profile.commandLine);
   const command = `fermata agents ${which} --sign-in${holderOptions}`;
-  return [`On the server's machine, this signs in: ${command}`];
+  const where = holderOptions === "" ? "" : ", with the --agent-homes of the server";
+  return [`On the server's machine${where}, this signs in: ${command}`];
 }
 
 /** The same by id; clients with a terminal of their own show the command. */

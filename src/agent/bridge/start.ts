@@ -111,8 +111,9 @@ async function initialize(
   if (!answer.ok) return answer;
   const abilities = readAbilities(answer.value);
   const terminals = terminalsOf(options, process);
-  const started = { profile, process, connection, abilities, terminals, files, faults, roots };
-  host = new AgentHost(started);
+  const hasOwnHome = (options.credentials ?? NO_CREDENTIALS).home !== null;
+  const of = { profile, process, hasOwnHome };
+  host = new AgentHost({ ...of, connection, abilities, terminals, files, faults, roots });
   return ok(host);
 }
 

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { AgentHomes } from "../../agent/credential/agent-homes.ts";
 import { Credentials, type FoundSecret } from "../../agent/credential/credentials.ts";
 import { type CredentialHolder, SecretFiles } from "../../agent/credential/secret-files.ts";
-import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
+import { type AgentProfile, askingProfile, quoted } from "../../agent/profile/profile.ts";
 import type { SystemUser } from "../../agent/user/account.ts";
 import { sentenceOf } from "../../core/error.ts";
 import { parseTenantId, parseUserId } from "../../core/id.ts";
@@ -26,6 +26,8 @@ export interface AgentsQuery {
   readonly inherit: readonly string[];
   /** The user of agents, as a server with the same options has it. */
   readonly account: SystemUser | null;
+  /** The options that decide what the agent gets, to be typed again. */
+  readonly options: string;
 }
 
 /** The options by which an agent is started as a server would start it. */
@@ -73,11 +75,23 @@ export async function readAgentsQuery(
   if (!account.ok) return sentenceOf(account.refusal);
   // A server without tokens has no such homes; with them, its operator names whose it is.
   const isTheirs = values.tenant !== undefined || userId !== null;
+  if (isSignIn && isTheirs && homesFolder === null) return NO_HOMES;
   const homes = homesFolder === null || !isTheirs ? null : new AgentHomes(resolve(homesFolder));
   const files = folder === null ? null : new SecretFiles(resolve(folder));
   const credentials = new Credentials({ files, homes, env });
   const holder = { tenantId, userId };
-  return { name, holder, credentials, isSignIn, method, inherit, account: account.value };
+  const options = [...serverArgs(values), ...holderArgs(values)].map(quoted).join(" ");
+  const rest = { isSignIn, method, inherit, options };
+  return { name, holder, credentials, account: account.value, ...rest };
+}
+
+/** Without homes the log-in would go to the operator's own home, for all users. */
+const NO_HOMES = "--tenant and --user need --agent-homes DIR with --sign-in, as the server has it";
+
+function holderArgs(values: Readonly<Record<string, unknown>>): readonly string[] {
+  return ["tenant", "user"].flatMap((name) => {
+    return values[name] === undefined ? [] : [`--${name}=${values[name]}`];
+  });
 }
 
 /** The options that are those of the server. */

@@ -44,7 +44,7 @@ export async function signIn(
   const credentials = await query.credentials.of(whole, query.holder);
   if (!credentials.ok) return sentenceOf(credentials.refusal);
   const { env } = environmentOf(whole, process.env, "", credentials.value);
-  return runInTerminal(whole, chosen, env);
+  return runInTerminal(whole, chosen, env, query.options);
 }
 
 type TerminalMethod = OfferedSignIn & { readonly terminal: object };
@@ -71,6 +71,7 @@ async function runInTerminal(
   profile: AgentProfile,
   { terminal }: TerminalMethod,
   agentEnv: Readonly<Record<string, string>>,
+  options: string,
 ): Promise<string | null> {
   const { command, args } = terminalCommand(profile, terminal);
   const all = { ...agentEnv, ...terminal.env };
@@ -89,7 +90,9 @@ async function runInTerminal(
     const child = spawn(file, program.args, { cwd, env, ...identity, stdio: "inherit" });
     const [exitCode, signal] = await once(child, "exit");
     if (exitCode === 0) {
-      process.stdout.write(`Signed in. To see whether a session can be made: ${check(profile)}\n`);
+      process.stdout.write(
+        `Signed in. To see whether a session can be made: ${check(profile, options)}\n`,
+      );
       return null;
     }
     const how = signal === null ? `exit code ${exitCode}` : `signal ${signal}`;
@@ -101,8 +104,9 @@ async function runInTerminal(
   }
 }
 
-function check({ name, commandLine }: AgentProfile): string {
-  return `fermata agents ${commandLine === null ? name : JSON.stringify(commandLine)}`;
+function check({ name, commandLine }: AgentProfile, options: string): string {
+  const which = commandLine === null ? name : JSON.stringify(commandLine);
+  return `fermata agents ${which} ${options}`.trim();
 }
 
 function failed({ name }: AgentProfile, reason: string): string {

@@ -7,7 +7,7 @@ import type { CredentialHolder } from "../../agent/credential/secret-files.ts";
 import { AgentMarks } from "../../agent/process/marks.ts";
 import { withVariables } from "../../agent/profile/command-line.ts";
 import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
-import { sentenceOf } from "../../core/error.ts";
+import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { askingView } from "../../core/policy/asking.ts";
@@ -50,7 +50,16 @@ export async function tryOut(
         : [`  withheld:        ${profile.withhold.join(", ")}`]),
     ].join("\n")}\n`,
   );
-  return made.ok ? null : sentenceOf(made.refusal);
+  return made.ok ? null : failureText(made.refusal, profile);
+}
+
+/** This agent has ended, and with it what it waited for at a page. */
+function failureText(refusal: Refusal, { name }: AgentProfile): string {
+  if (refusal.details.url === undefined) return sentenceOf(refusal);
+  return (
+    `Agent "${name}" wants a person to sign in at a page, and has to go on running meanwhile. ` +
+    "Make a session with it at a server: the refusal has the page."
+  );
 }
 
 /** Starts the agent as a server with the same options would. */
