@@ -50,8 +50,8 @@ export const AGENT_METHOD_COVERAGE: Rows = {
 export const CLIENT_METHOD_COVERAGE: Rows = {
   "session/update": { does: "recorded, and sent to clients" },
   "session/request_permission": { does: "goes through the gates, and to people" },
-  "fs/read_text_file": { does: "inside the workspace" },
-  "fs/write_text_file": { does: "inside the workspace, through the gates" },
+  "fs/read_text_file": { does: "inside the workspace and `--agent-write-root`" },
+  "fs/write_text_file": { does: "in the same places, through the gates" },
   "terminal/create": { does: "inside the workspace, through the gates" },
   "terminal/output": { does: "the last 1 MiB, or less if the agent asks for less" },
   "terminal/wait_for_exit": { does: "answered when the command ends" },
@@ -78,7 +78,7 @@ export const UPDATE_COVERAGE: Rows = {
   current_mode_update: { does: "the agent's mode" },
   config_option_update: { does: "the agent's options" },
   session_info_update: { does: "its title is the session's, until a person gives one" },
-  usage_update: { does: "how full the context is" },
+  usage_update: { does: "how full the context is, and the cost" },
   notice: { does: "of the moment; repeated as text, which stays" },
   compaction_update: {
     does: "a finished turn has each once, with its summary; repeated as a tool call",

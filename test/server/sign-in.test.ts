@@ -1,7 +1,7 @@
 // Agents that want a sign-in, behind a real server, and the command that signs in to them.
 
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 import { KNOWN_PROFILES } from "../../src/agent/profile/known.ts";
@@ -67,18 +67,23 @@ describe("an agent that wants a sign-in, at a server", () => {
     expect(refused.signIns).toMatchObject({ first: { name: "First key" } });
   });
 
-  it("P2: in mid-turn it is the verdict agent_auth_required, and the session goes on", async () => {
+  it("P2: in mid-turn it is the verdict, and after a log-in the session goes on", async () => {
     const { sessionId } = await ask("POST", "/session", { sessionScope: "thread" });
     const path = `/session/${sessionId}`;
-    for (const text of ["one", "two"]) {
+    const prompted = async (text: string, state: string) => {
       const prompt = [{ type: "text", text }];
       const { promptId } = await ask("POST", `${path}/prompt`, { prompt });
       const turn = () => ask("GET", `${path}/turns/${promptId}`);
-      await expect.poll(async () => (await turn()).state).toBe("error");
-      const failed = JSON.stringify(await turn());
+      await expect.poll(async () => (await turn()).state, { timeout: 10_000 }).toBe(state);
+      return JSON.stringify(await turn());
+    };
+    for (const text of ["one", "two"]) {
+      const failed = await prompted(text, "error");
       expect(failed).toContain('"agent_auth_required"');
       expect(failed).toContain("It says: Please run `agent login` from your terminal.");
     }
+    writeFileSync(join(server().workspace, "logged-in"), "");
+    expect(await prompted("three", "completed")).toContain("end_turn");
   });
 
   it("P11: it has no secret of the server that its profile does not name", () => {

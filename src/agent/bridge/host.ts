@@ -118,6 +118,15 @@ export class AgentHost {
     return this.#sessions.size;
   }
 
+  /** Whether a person is to sign in at a page, which the process waits for. */
+  get awaitsSignIn(): boolean {
+    return this.isOpen && this.#signIn.isOpen;
+  }
+
+  signInEnded() {
+    this.#observer?.changed();
+  }
+
   /** Whether it takes further sessions. */
   get isOpen(): boolean {
     return this.#isAlive && !this.#isRetired;

@@ -32,13 +32,24 @@ const needsSignIn = () => features.has("sign-in") && !existsSync(SIGNED_IN);
 /** The `authenticate` that waits for a person. */
 let signingIn: unknown = null;
 
+const { PAGE_KEY = "" } = process.env;
+
 /** Where a person signs in; no page of the web if that is a feature. */
 const PAGE = {
   mode: features.has("form") ? "form" : "url",
   elicitationId: "e1",
-  message: "Enter the code ABCD.",
-  url: features.has("bad-url") ? "javascript:alert(1)" : "https://login.example/device",
+  message: features.has("secret") ? `Enter\u001b[31m ABCD ${PAGE_KEY}` : "Enter the code ABCD.",
+  url: pageUrl(),
 };
+
+function pageUrl(): string {
+  if (features.has("bad-url")) return "javascript:alert(1)";
+  const query = features.has("secret-url") ? `?key=${encodeURIComponent(PAGE_KEY)}` : "";
+  return `https://login.example/device${query}`;
+}
+
+/** Its first code is soon out of date, if that is a feature. */
+let pagesLeft = features.has("again") ? 1 : 0;
 
 const METHODS: Readonly<Record<string, (message: Message) => void>> = {
   initialize: ({ id }) => {
@@ -64,7 +75,10 @@ const METHODS: Readonly<Record<string, (message: Message) => void>> = {
     answer(id, { sessionId });
   },
   "session/resume": ({ id }) => {
-    if (features.has("bad-resume")) write({ id, error: { code: -32_603, message: "it is lost" } });
+    const unknown = { code: -32_000, message: "Session not found" };
+    if (features.has("forgets")) write({ id, error: unknown });
+    else if (features.has("bad-resume"))
+      write({ id, error: { code: -32_603, message: "it is lost" } });
     else answer(id, {});
   },
   "session/load": ({ id, params }) => {
@@ -91,6 +105,11 @@ function answered({ result, error }: Message) {
   if (error !== undefined || result?.action !== "accept") {
     write({ id: signingIn, error: { code: -32_603, message: "nobody opened the page" } });
     return;
+  }
+  if (pagesLeft > 0) {
+    pagesLeft -= 1;
+    const next = { ...PAGE, elicitationId: "e2", url: `${PAGE.url}/again` };
+    write({ id: "next", method: "elicitation/create", params: { requestId: signingIn, ...next } });
   }
   const signedIn = () => {
     if (!existsSync(SIGNED_IN) || signingIn === null) return;

@@ -1,7 +1,13 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { AGENT_SEED_CHARS_MAX, AGENT_SEED_MESSAGES_MAX } from "../../core/limits.ts";
 import type { PastMessage } from "../agent.ts";
+import { pastOf, Stage } from "./bridge.fixture.ts";
 import { seedOf } from "./session-opening.ts";
+
+const KEEPING_AGENT = fileURLToPath(new URL("keeping-agent.fixture.ts", import.meta.url));
 
 async function* newestFirst(...messages: readonly PastMessage[]): AsyncGenerator<PastMessage> {
   yield* messages;
@@ -64,5 +70,20 @@ describe("the seed of a fresh agent", () => {
     }
     await seedOf(endless());
     expect(read).toBe(AGENT_SEED_MESSAGES_MAX + 1);
+  });
+});
+
+describe("an agent that answers a restore with -32000", () => {
+  it("P6: gets a new session with the past, in the same process", async () => {
+    const stage = new Stage();
+    const auth = [{ method: "page", ifSet: ["PAGE_KEY"] }];
+    const args = [KEEPING_AGENT, "resume", "forgets"];
+    const profile = stage.command(process.execPath, args, { auth });
+    const hand = await stage.connected(profile, { past: pastOf("kept-0", "Hello", "Hi") });
+    expect(hand.session.context).toBe("seeded");
+    const calls = readFileSync(join(stage.folder, "calls.jsonl"), "utf8");
+    expect(calls.match(/session\/\w+/g)).toEqual(["session/resume", "session/new"]);
+    await stage.connected(profile);
+    expect(stage.starts).toBe(1);
   });
 });

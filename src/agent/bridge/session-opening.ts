@@ -29,6 +29,10 @@ export class SessionOpening {
   /** The id of its latest call to the agent. */
   #callId = 0;
   #isRestoring = false;
+  /** The methods to sign in by that were not tried yet; null before it was needed. */
+  #untried: readonly string[] | null = null;
+  readonly #attempts: SignInAttempt[] = [];
+  #signInEndsMs: number | null = null;
 
   constructor(host: AgentHost, claims: Claims, session: BridgeSession) {
     this.#host = host;
@@ -41,7 +45,7 @@ export class SessionOpening {
     return this.#isRestoring;
   }
 
-  /** Resolves if the agent wants a page opened before it goes on, as to sign in. */
+  /** Resolves with the first page that the agent wants opened before it goes on. */
   get page(): Promise<WebPage> {
     return this.#page.promise;
   }
@@ -50,9 +54,11 @@ export class SessionOpening {
     return this.#callId === callId;
   }
 
-  /** A person needs longer than a call may take. */
+  /** A person needs longer than a call may take: so long in all, from the first page on. */
   offer(page: WebPage) {
-    this.#host.connection.limitAnew(this.#callId, AGENT_SIGN_IN_MS_MAX);
+    const nowMs = performance.now();
+    this.#signInEndsMs ??= nowMs + AGENT_SIGN_IN_MS_MAX;
+    this.#host.connection.limitAnew(this.#callId, Math.max(0, this.#signInEndsMs - nowMs));
     this.#page.resolve(page);
   }
 
@@ -98,8 +104,9 @@ export class SessionOpening {
     this.#claims.release(session);
     session.notRestored();
     if (restored.refusal.code === "agent_call_timeout") this.#host.retire();
-    const isFinal = ["agent_gone", "agent_auth_required"].includes(restored.refusal.code);
-    return isFinal ? restored : null;
+    // Some agents say with the code of a sign-in that they do not know the session. Whether a
+    // sign-in is needed shows when a new one is made.
+    return restored.refusal.code === "agent_gone" ? restored : null;
   }
 
   async #begin(): Promise<Result<Arrival>> {
@@ -124,7 +131,9 @@ export class SessionOpening {
         if (id !== null) this.#host.closeLate(id);
       },
     });
-    if (!made.ok && made.refusal.code === "agent_call_timeout") this.#host.retire();
+    // A process that has not found its log-in may not look for it again.
+    const isUseless = ["agent_call_timeout", "agent_auth_required"];
+    if (!made.ok && isUseless.includes(made.refusal.code)) this.#host.retire();
     if (!made.ok) return made;
     const agentSessionId = stringAt(made.value, "sessionId");
     if (agentSessionId === null || fault !== null) {
@@ -169,7 +178,10 @@ export class SessionOpening {
     return { cwd, mcpServers, ...places, ...instructions, skipped };
   }
 
-  /** Signs in where the agent requires it, by each method that has its key, and calls again. */
+  /**
+   * Signs in where the agent requires it, by each method that has its key, and calls again. Each
+   * is tried once, even if the session is opened in several ways.
+   */
   async #call(
     method: string,
     params: JsonObject,
@@ -184,23 +196,24 @@ export class SessionOpening {
     let answer = await request(callee, method, params, limit, observed);
     if (!wantsSignIn(answer)) return answer;
     const context = this.#host.signInContext(this.#session.request);
-    const attempts: SignInAttempt[] = [];
-    for (const methodId of usableMethods(context)) {
+    const attempts = this.#attempts;
+    for (;;) {
+      const [methodId, ...others] = this.#untried ?? usableMethods(context);
+      this.#untried = others;
+      if (methodId === undefined) break;
       const signIn = AGENT_METHODS.authenticate;
       const signedIn = await request(callee, signIn, { methodId }, limit, { sent });
       if (!signedIn.ok) {
         if (signedIn.refusal.code === "agent_gone") return signedIn;
         attempts.push({ method: methodId, failure: failureText(signedIn.refusal) });
         // An agent that is at work on one sign-in would not take the next.
-        if (signedIn.refusal.code === "agent_call_timeout") break;
+        if (signedIn.refusal.code === "agent_call_timeout") this.#untried = [];
         continue;
       }
       attempts.push({ method: methodId, failure: null });
       answer = await request(callee, method, params, limit, observed);
       if (!wantsSignIn(answer)) return answer;
     }
-    // A process that has not found its log-in may not look for it again.
-    this.#host.retire();
     const said = answer.ok ? "" : failureText(answer.refusal);
     return { ok: false, refusal: signInRequired(context, said, attempts) };
   }

@@ -89,6 +89,7 @@ export class BridgeSession implements AgentSession {
       model: () => this.#settings.model,
       deliver: (call) => this.#deliver(call),
       turnEnds: () => this.#turnEnds(),
+      close: () => this.close(),
     });
     const { workspace, cwd } = request;
     this.own = host.terminals.own;

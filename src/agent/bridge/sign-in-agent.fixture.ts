@@ -1,7 +1,7 @@
 // An agent that wants a sign-in, in the way that its first argument names. It writes what it is
 // called with into `calls`, and its variables into `environment`.
 
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { JsonObject } from "../../core/json.ts";
 
@@ -47,6 +47,8 @@ const METHODS: Readonly<Record<string, readonly JsonObject[]>> = {
   silent: [],
 };
 
+/** It looks for its log-in when it starts, and never again. */
+const hasLogIn = existsSync("logged-in");
 let isSignedIn = how === "in-a-turn";
 
 createInterface({ input: process.stdin }).on("line", (line) => {
@@ -64,7 +66,8 @@ function answerTo(method: string, methodId: unknown): JsonObject | null {
   }
   if (method === "authenticate") return authenticated(methodId);
   if (method === "session/new") return isSignedIn ? { result: { sessionId: "S" } } : wanted;
-  return method === "session/prompt" ? wanted : { result: {} };
+  if (method !== "session/prompt") return { result: {} };
+  return hasLogIn ? { result: { stopReason: "end_turn" } } : wanted;
 }
 
 function authenticated(methodId: unknown): JsonObject | null {

@@ -1,17 +1,19 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { sentenceOf } from "../../core/error.ts";
-import { AGENT_CALL_MS_MAX } from "../../core/limits.ts";
+import { AGENT_CALL_MS_MAX, AGENT_SIGN_IN_MS_MAX } from "../../core/limits.ts";
+import { AgentConnection } from "../connection.ts";
+import { DEFAULT_LIMITS } from "../profile/profile.ts";
 import { StillTime } from "../still-time.fixture.ts";
 import { codeOf, Stage } from "./bridge.fixture.ts";
 
 const AGENT = fileURLToPath(new URL("keeping-agent.fixture.ts", import.meta.url));
 
 function signingIn(stage: Stage, ...features: readonly string[]): string {
-  const auth = [{ method: "page", ifSet: [] }];
-  return stage.command(process.execPath, [AGENT, "sign-in", ...features], { auth });
+  const change = { auth: [{ method: "page", ifSet: [] }], inherit: ["PAGE_KEY"] };
+  return stage.command(process.execPath, [AGENT, "sign-in", ...features], change);
 }
 
 /** How often the agent was called so. */
@@ -34,13 +36,38 @@ describe("an agent that wants a page opened before it makes a session", () => {
     expect(sentenceOf(refused)).toContain(
       "Enter the code ABCD. Open https://login.example/device and then try again",
     );
-    // Longer than a call may take: people are slow.
-    await time.pass(AGENT_CALL_MS_MAX * 2);
+    // Longer than a call may take, and than an unused process is kept: people are slow.
+    await time.pass(Math.max(AGENT_CALL_MS_MAX, DEFAULT_LIMITS.idleMs) + 60_000);
     expect((await stage.refused(profile)).details.url).toBe("https://login.example/device");
     expect([stage.starts, calls(stage, "authenticate")]).toEqual([1, 1]);
     writeFileSync(join(stage.folder, "signed-in"), "");
     await expect.poll(async () => codeOf(await stage.connect(profile))).toBe("ok");
     expect([stage.starts, calls(stage, "authenticate")]).toEqual([1, 1]);
+  });
+
+  it("P10: may show another page, and has one limit for all of them", async () => {
+    const limits = vi.spyOn(AgentConnection.prototype, "limitAnew");
+    onTestFinished(() => limits.mockRestore());
+    const stage = new Stage();
+    const profile = signingIn(stage, "again");
+    const url = async () => (await stage.refused(profile)).details.url;
+    await expect.poll(url).toBe("https://login.example/device/again");
+    const [first = 0, second = 0] = limits.mock.calls.map(([, limit]) => Number(limit));
+    expect(first).toBe(AGENT_SIGN_IN_MS_MAX);
+    expect(second).toBeLessThan(first);
+    expect(stage.starts).toBe(1);
+  });
+
+  it("P11: tells clients no secret of the agent, and nothing that a terminal obeys", async () => {
+    const stage = new Stage();
+    stage.env.PAGE_KEY = "a secret/for-the-page";
+    const refused = await stage.refused(signingIn(stage, "secret"));
+    expect(refused.details.url).toBe("https://login.example/device");
+    expect(JSON.stringify(refused)).not.toContain(stage.env.PAGE_KEY);
+    expect(sentenceOf(refused)).toMatch(/Enter \[31m ABCD /);
+    const inUrl = await stage.refused(signingIn(stage, "secret-url"));
+    expect(inUrl.details.url).toBeUndefined();
+    expect(sentenceOf(inUrl)).toContain("nobody opened the page");
   });
 
   it("is refused an address that is none", async () => {

@@ -1,5 +1,5 @@
 import { sentenceOf } from "../../core/error.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
 import { fail, type Result } from "../../core/result.ts";
 import { RPC_ERRORS } from "../../wire/rpc.ts";
 import type { Served } from "../connection.ts";
@@ -9,12 +9,13 @@ import { errorAnswer } from "./agent-requests.ts";
 import type { AgentAbilities } from "./capability.ts";
 import { readPage, type WebPage } from "./pages.ts";
 import type { Arrival } from "./session.ts";
+import { oneLine } from "./sign-in.ts";
 
 /** A call of ours in which the agent may want a page opened. */
 export interface PageCaller {
   isCalling(callId: number): boolean;
   offer(page: WebPage): void;
-  /** Resolves if the agent wants one opened. */
+  /** Resolves with the first, if the agent wants one opened. */
   readonly page: Promise<WebPage>;
 }
 
@@ -22,6 +23,9 @@ interface SignInContext {
   readonly profile: AgentProfile;
   readonly abilities: AgentAbilities;
   readonly faults: FaultLog;
+  readonly redacted: (text: string) => string;
+  /** The wait for a person has ended. */
+  signInEnded(): void;
   closeLate(agentSessionId: string): void;
 }
 
@@ -32,27 +36,35 @@ interface SignInContext {
  */
 export class SignInPage {
   readonly #context: SignInContext;
-  #page: WebPage | null = null;
+  /** The page that each call waits for: the last, where the agent has shown several. */
+  readonly #pages = new Map<PageCaller, WebPage>();
 
   constructor(context: SignInContext) {
     this.#context = context;
   }
 
+  /** Whether a page waits for a person. */
+  get isOpen(): boolean {
+    return this.#pages.size > 0;
+  }
+
   /** The refusal of all sessions as long as a page waits for a person; else null. */
   get refusal(): Result<never> | null {
-    return this.#page === null ? null : this.#refused(this.#page);
+    const page = [...this.#pages.values()].at(-1);
+    return page === undefined ? null : this.#refused(page);
   }
 
   /** The session, or the page that the agent wants opened first. */
   async before(caller: PageCaller, arrived: Promise<Result<Arrival>>): Promise<Result<Arrival>> {
+    void arrived.then(() => {
+      if (this.#pages.delete(caller)) this.#context.signInEnded();
+    });
     const first = await Promise.race([arrived, caller.page]);
     if (!("url" in first)) return first;
-    this.#page = first;
     void arrived.then((late) => {
-      this.#page = null;
       if (late.ok) this.#context.closeLate(late.value.agentSessionId);
     });
-    return this.#refused(first);
+    return this.#refused(this.#pages.get(caller) ?? first);
   }
 
   /**
@@ -64,10 +76,24 @@ export class SignInPage {
       this.#context.faults.add("declined_elicitation", JSON.stringify(params));
       return { result: { action: "decline" } };
     }
-    const page = readPage(params);
+    const page = this.#read(params);
     if (!page.ok) return errorAnswer(RPC_ERRORS.invalidParams, sentenceOf(page.refusal));
+    this.#pages.set(caller, page.value);
     caller.offer(page.value);
     return { result: { action: "accept" } };
+  }
+
+  /** The client that gets the page may be another than the one whose secrets the agent has. */
+  #read(params: JsonObject): Result<WebPage> {
+    const { redacted } = this.#context;
+    const message = redacted(oneLine(stringAt(params, "message") ?? ""));
+    const page = readPage({ ...params, message });
+    if (!page.ok) return page;
+    const { url } = page.value;
+    if ([url, decoded(url)].some((text) => redacted(text) !== text)) {
+      return fail("elicitation_invalid", { reason: "its url has a secret of the agent in it" });
+    }
+    return page;
   }
 
   #refused({ message, url }: WebPage): Result<never> {
@@ -81,5 +107,14 @@ export class SignInPage {
       methods,
       url,
     });
+  }
+}
+
+/** As it is, if it cannot be decoded. */
+function decoded(url: string): string {
+  try {
+    return decodeURIComponent(url);
+  } catch {
+    return url;
   }
 }

@@ -126,7 +126,11 @@ function isOverlong(text: string): boolean {
 
 /** On one line, without what a terminal would take for a command. */
 function plain(text: string): string {
-  return cutText(text.replace(/\p{Cc}+/gu, " ").trim(), AGENT_NAME_CHARS_MAX);
+  return cutText(oneLine(text), AGENT_NAME_CHARS_MAX);
+}
+
+export function oneLine(text: string): string {
+  return text.replace(/\p{Cc}+/gu, " ").trim();
 }
 
 /**

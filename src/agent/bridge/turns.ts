@@ -24,6 +24,8 @@ interface TurnsContext {
   deliver(call: () => void): void;
   /** The turn has ended, and its verdict comes next. */
   turnEnds(): void;
+  /** Closes it at the agent, so that its next prompt is for another process. */
+  close(): Promise<void>;
 }
 
 /** A session's turns, one after the other: prompts to the agent, and its verdicts. */
@@ -201,6 +203,10 @@ export class Turns {
 
   #fail({ turn: { turnId } }: AgentTurnState, failure: AgentFailure) {
     this.#end({ status: "turn_error", turnId, failure });
+    // A process that has not found its log-in may not look for it again.
+    if (failure.code === "agent_auth_required") {
+      this.#session.deliver(() => void this.#session.close());
+    }
   }
 
   #end(verdict: Parameters<AgentListener["status"]>[0]) {

@@ -83,8 +83,9 @@ export class PoolMember {
     return this.host.sessionCount + this.arriving;
   }
 
+  /** A person who signs in needs the process that has shown the page. */
   get isUnused(): boolean {
-    return this.sessionCount === 0;
+    return this.sessionCount === 0 && !this.host.awaitsSignIn;
   }
 
   /** A process that has grown too large, or is retired, keeps its sessions and gets no others. */
@@ -105,7 +106,11 @@ export class PoolMember {
   /** Calls `end` after the idle time of its profile. */
   startIdleTimer(end: () => void) {
     if (this.#idle !== null) return;
-    this.#idle = setTimeout(end, this.host.profile.limits.idleMs);
+    const endIfUnused = () => {
+      this.#idle = null;
+      if (this.isUnused) end();
+    };
+    this.#idle = setTimeout(endIfUnused, this.host.profile.limits.idleMs);
     this.#idle.unref();
   }
 

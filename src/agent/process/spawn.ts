@@ -51,9 +51,9 @@ export async function spawnAgent(
   path: string,
   { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
 ): Promise<Result<Spawned>> {
-  const command = spawnAs(userOf(profile), { file: path, args: profile.args, cwd });
+  const command = spawnAs(userOf(profile), { file: path, args: profile.args, cwd, env });
   try {
-    const options = { cwd: command.cwd, env, ...command.identity, detached: true };
+    const options = { cwd: command.cwd, env: command.env, ...command.identity, detached: true };
     const child = spawn(command.file, command.args, { ...options, stdio: "pipe", shell: false });
     if (child.pid !== undefined) return ok({ child, pid: child.pid });
     const [thrown] = await once(child, "error");

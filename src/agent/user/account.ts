@@ -166,10 +166,10 @@ function launcherFor({ uid, gid }: SystemUser): readonly string[] {
 
 /** Runs a program as this user that shows its own rights. */
 async function trialFault(account: SystemUser): Promise<string | null> {
-  const program = { file: "/bin/cat", args: ["/proc/self/status"], cwd: "/" };
-  const { file, args, cwd, identity } = spawnAs(account, program);
+  const program = { file: "/bin/cat", args: ["/proc/self/status"], cwd: "/", env: {} };
+  const { file, args, cwd, env, identity } = spawnAs(account, program);
   try {
-    const options = { cwd, env: {}, timeout: ACCOUNT_LOOKUP_MS_MAX, ...identity };
+    const options = { cwd, env, timeout: ACCOUNT_LOOKUP_MS_MAX, ...identity };
     const { stdout } = await promisify(execFile)(file, [...args], options);
     return rightsFault(account, rightsIn(stdout));
   } catch (thrown) {

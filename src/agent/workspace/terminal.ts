@@ -59,10 +59,10 @@ export class Terminal {
   /** Starts it synchronously, so that `Terminals` has it before anything else can happen. */
   constructor({ file, args, cwd, environment, outputBytesMax, user }: TerminalStart) {
     this.#ring = new OutputRing(outputBytesMax);
-    const command = spawnAs(user, { file, args, cwd });
+    const command = spawnAs(user, { file, args, cwd, env: environment });
     this.#child = spawn(command.file, command.args, {
       cwd: command.cwd,
-      env: environment,
+      env: command.env,
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
       ...command.identity,

@@ -70,22 +70,23 @@ function chosenMethod(
 async function runInTerminal(
   profile: AgentProfile,
   { terminal }: TerminalMethod,
-  env: Readonly<Record<string, string>>,
+  agentEnv: Readonly<Record<string, string>>,
 ): Promise<string | null> {
   const { command, args } = terminalCommand(profile, terminal);
-  const all = { ...env, ...terminal.env };
+  const all = { ...agentEnv, ...terminal.env };
   const path = await commandOf({ ...profile, command }, all);
   if (!path.ok) return sentenceOf(path.refusal);
   // It is no process of a server, which would end it when it starts.
   const { [AGENT_MARK_VARIABLE]: _, ...bare } = all;
   process.stderr.write(`fermata: running ${commandText(profile, terminal)}\n`);
-  const program = spawnAs(userOf(profile), { file: path.value, args, cwd: process.cwd() });
+  const wanted = { file: path.value, args, cwd: process.cwd(), env: bare };
+  const program = spawnAs(userOf(profile), wanted);
   // Ctrl-C is for the program, which is in the foreground too.
   const ignore = () => {};
   process.on("SIGINT", ignore);
   try {
-    const { file, cwd, identity } = program;
-    const child = spawn(file, program.args, { cwd, env: bare, ...identity, stdio: "inherit" });
+    const { file, cwd, env, identity } = program;
+    const child = spawn(file, program.args, { cwd, env, ...identity, stdio: "inherit" });
     const [exitCode, signal] = await once(child, "exit");
     if (exitCode === 0) {
       process.stdout.write(`Signed in. To see whether a session can be made: ${check(profile)}\n`);

@@ -7,7 +7,7 @@ import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import { ok } from "../../core/result.ts";
 import type { ReservationRequest } from "../meter/meter.ts";
 import { echo, Stage, value } from "../stage.fixture.ts";
-import { Asides, questionFault } from "./aside.ts";
+import { AsideSession, Asides, questionFault } from "./aside.ts";
 import { bound, FOREVER, PatientClock } from "./side.fixture.ts";
 
 /** A session with one turn behind it, and everything that streams and store have of it. */
@@ -175,6 +175,20 @@ describe("P2: an aside", () => {
 });
 
 describe("P5, P10: an aside", () => {
+  it("has no notices and plans of its agent in it, which are repeated in words", async () => {
+    const { world } = await Stage.open();
+    const aside = new AsideSession(world, FOREVER);
+    const said = (text: string) => {
+      const content = { type: "text", text };
+      return { sessionUpdate: "agent_message_chunk", content };
+    };
+    aside.update({ ...said("Please upgrade. "), _meta: { repeats: "notice" } });
+    aside.update(said("42"));
+    const turnId = world.ids.turn();
+    aside.status({ status: "turn_complete", turnId, stopReason: "end_turn" });
+    expect(await aside.answer).toBe("42");
+  });
+
   it("is ended when its caller is gone, and then there is room for the next", async () => {
     const { stage, hand } = await conversation();
     const asides = new Asides(stage.world);

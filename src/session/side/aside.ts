@@ -13,6 +13,7 @@ import {
   parentToolCallId,
 } from "../../core/agent-update.ts";
 import type { TurnId, UserId } from "../../core/id.ts";
+import { isObject } from "../../core/json.ts";
 import {
   ASIDE_ANSWER_CHARS_MAX,
   ASIDE_MS_MAX,
@@ -205,6 +206,11 @@ const RECAP =
 
 const BTW = `A question by the way, to be answered briefly. ${RULES}`;
 
+/** Whether it repeats a plan or a notice in words, which are no answer. */
+function isRepeat(update: AgentUpdate): boolean {
+  return isObject(update._meta) && update._meta.repeats !== undefined;
+}
+
 /** Turns with these stop reasons have no answer, even if the agent wrote text. */
 const WITHOUT_ANSWER: ReadonlySet<string> = new Set(["cancelled", "refusal"]);
 
@@ -303,8 +309,8 @@ export class AsideSession implements AgentListener {
   }
 
   update(update: AgentUpdate): undefined {
-    const isOurs =
-      update.sessionUpdate === "agent_message_chunk" && parentToolCallId(update) === null;
+    const isChunk = update.sessionUpdate === "agent_message_chunk";
+    const isOurs = isChunk && parentToolCallId(update) === null && !isRepeat(update);
     const text = isOurs ? chunkText(update) : null;
     if (text !== null) this.#text = cutText(this.#text + text, ASIDE_ANSWER_CHARS_MAX);
   }

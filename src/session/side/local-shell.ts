@@ -77,10 +77,11 @@ class ShellProcess {
       this.#settle = settle;
     });
     // The dashes let a command begin with one.
-    const shell = spawnAs(user, { file: "/bin/sh", args: ["-c", "--", command], cwd });
+    const args = ["-c", "--", command];
+    const shell = spawnAs(user, { file: "/bin/sh", args, cwd, env: environment });
     this.#child = spawn(shell.file, shell.args, {
       cwd: shell.cwd,
-      env: environment,
+      env: shell.env,
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
       ...shell.identity,
