@@ -62,9 +62,12 @@ export interface OwnAgentCalls {
   list(caller: AgentCaller, isOperator: boolean): Promise<Result<readonly JsonObject[]>>;
   /** Signs the agent out. Only the operator may do so in a home that users share. */
   logout(caller: AgentCaller, isOperator: boolean): Promise<Result<void>>;
-  /** Whether the agent has deleted its copy of a session now. Never rejects. */
-  delete(caller: AgentCaller, agentSessionId: string): Promise<boolean>;
+  /** Has the agent delete its copy of a session. Never rejects. */
+  delete(caller: AgentCaller, agentSessionId: string): Promise<CopyDeletion>;
 }
+
+/** Later is when the agent runs again; dropped, because too many wait or the tenant is deleted. */
+export type CopyDeletion = "deleted" | "later" | "failed" | "dropped";
 
 /** What a session needs of its agent. */
 export interface ConnectRequest {

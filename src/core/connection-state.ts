@@ -87,7 +87,7 @@ export function connectionStateOf(
   log: readonly SessionEvent[],
 ): ConnectionState {
   const { turn, ...rest } = connection;
-  const { openAsks, hasOutput: _, ...kept } = turn;
+  const { openAsks, hasOutput: _, hasThought: _thought, ...kept } = turn;
   const asks = [...openAsks.values()];
   return {
     ...rest,

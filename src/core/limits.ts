@@ -31,6 +31,15 @@ export const IDEMPOTENCY_KEY_CHARS_MAX = 256;
 /** Tokens of one kind that one turn may claim: far beyond any model, and safe to multiply. */
 export const TURN_TOKENS_MAX = 1_000_000_000;
 
+/** What an agent may say that one turn cost: a thousand credits, far beyond any turn. */
+export const TURN_COST_MICRO_MAX = 1_000_000_000;
+
+/** How long a cost in mid-turn waits for tokens, which would decide in its place. */
+export const COST_HELD_MS_MAX = 1_000;
+
+/** Of what an agent said that is doubted, people are shown the beginning. */
+export const SUSPECT_DETAIL_CHARS_MAX = 512;
+
 /** An agent's own cost above so many times that of its tokens is a contradiction. */
 export const COST_DISAGREES_TIMES_MAX = 10;
 

@@ -35,6 +35,7 @@ export const LOG_MESSAGES = {
   "reservation without a turn released": "warn",
   "tenant deleted": "warn",
   "homes not removed": "warn",
+  "agent copy kept": "warn",
   "orphans ended": "info",
   "agent died": "warn",
   "agent fault": "warn",

@@ -1,5 +1,5 @@
 import { COST_DISAGREES_TIMES_MAX, TOOL_CALLS_PER_RESERVE_MAX } from "./limits.ts";
-import { costMicro, mostTokens, NO_TOKENS, type Price } from "./price.ts";
+import { addCounts, costMicro, mostTokens, NO_TOKENS, type Price } from "./price.ts";
 import type { TurnState, UsageFigures } from "./turn.ts";
 
 /** Whether the price depends on tokens. One per turn, or of nothing, needs no figures. */
@@ -15,8 +15,9 @@ export function isByTokens(price: Price): boolean {
 export function spentMicro(price: Price | null, usage: UsageFigures): number {
   const byTokens = costMicro(price, usage.tokens);
   if (price !== null && !isByTokens(price)) return byTokens;
-  const byAgent = usage.costMicro ?? 0;
-  if (byAgent === 0) return byTokens;
+  if ((usage.costMicro ?? 0) === 0) return byTokens;
+  // The agent knows what its models cost, and not what the operator takes for a turn.
+  const byAgent = addCounts(usage.costMicro ?? 0, price?.perTurn ?? 0);
   if (usage.decidedBy === "cost" || usage.figures === "none" || price === null) return byAgent;
   const isDoubtful = usage.figures === "partial" || costDisagrees(price, usage);
   return isDoubtful ? Math.max(byAgent, byTokens) : byTokens;
@@ -50,7 +51,8 @@ export function isTold(usage: UsageFigures | null): boolean {
 export function isUsageUnknown(turn: TurnState, isCompleted: boolean): boolean {
   const price = turn.currentReservation?.price ?? null;
   if (price === null || !isByTokens(price) || isTold(turn.lastContextUsage)) return false;
-  return isCompleted || turn.hasOutput || turn.persistedToolCallIds.size > 0;
+  const hasWorked = turn.hasOutput || turn.hasThought === true;
+  return isCompleted || hasWorked || turn.persistedToolCallIds.size > 0;
 }
 
 /**

@@ -22,6 +22,8 @@ export interface TurnState {
   readonly turnId: TurnId | null;
   /** The agent has said some text, so a failed turn has partial output. */
   readonly hasOutput: boolean;
+  /** The agent has thought or planned, which its model was paid for. Absent if it has not. */
+  readonly hasThought?: boolean;
 
   // Tool calls: announced and open; ended by the agent; announced at all.
   readonly pendingToolCalls: ReadonlyMap<string, PendingToolCall>;

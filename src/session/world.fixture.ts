@@ -26,7 +26,7 @@ export const NO_KEEPER: AgentKeeper = {
   calls: {
     list: async () => ok([]),
     logout: async () => DONE,
-    delete: async () => false,
+    delete: async () => "failed",
   },
   processes: () => [],
   failing: () => [],

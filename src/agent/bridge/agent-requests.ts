@@ -21,6 +21,11 @@ import { requestedFile, withOutside } from "./write-roots.ts";
 export interface AgentRequest {
   /** The server holds a file in memory whole, so only a few may run at once. */
   readonly isFile: boolean;
+  /**
+   * Finds out what has to be known before; undefined if that is nothing. What the agent sent later
+   * waits for it, and so does the end of its turn. Never rejects.
+   */
+  prepare?(): Promise<void> | undefined;
   /** Decides whether it may be done, where that needs a decision. Never rejects. */
   permit?(signal: AbortSignal): Promise<RequestPermission>;
   /** Never rejects. */
@@ -57,6 +62,8 @@ export class AgentRequests {
     if (this.#isOver) return answered(OVER);
     const { answer, run } = this.#begin(request, context);
     const capacity = this.#inbox.add(context.chars, () => {
+      const prepared = request.prepare?.();
+      if (prepared !== undefined) return prepared.then(() => void run());
       const done = run();
       return request.isFile || request.permit ? done : undefined;
     });
@@ -67,7 +74,7 @@ export class AgentRequests {
   atOnce(request: AgentRequest, context: RequestContext): Serving {
     if (this.#isOver) return answered(OVER);
     const { answer, run } = this.#begin(request, context);
-    void run();
+    void (request.prepare?.() ?? Promise.resolve()).then(run);
     return { answer, capacity: undefined };
   }
 
@@ -145,9 +152,17 @@ function internalError(thrown: unknown): Served {
 }
 
 /** Reads a request when it comes, while earlier messages still hold, and does it later. */
-type RequestReader = (session: BridgeSession, params: JsonObject) => RequestAction | GuardedAction;
+type RequestReader = (
+  session: BridgeSession,
+  params: JsonObject,
+) => RequestAction | PreparedAction | GuardedAction;
 
 type RequestAction = (signal: AbortSignal) => Promise<Result<unknown>>;
+
+/** An action that has to look first, before anything that the agent sent later. */
+interface PreparedAction extends Required<Pick<AgentRequest, "prepare">> {
+  readonly perform: RequestAction;
+}
 
 /** An action that needs permission: what it accesses, and how it is done then. */
 interface GuardedAction {
@@ -158,10 +173,16 @@ interface GuardedAction {
 /** What an agent may ask of the server, all of it within its session's workspace. */
 const READERS: Readonly<Record<string, RequestReader>> = {
   [CLIENT_METHODS.requestPermission]: (session, params) => {
-    const ask = permissionAsk(params, session.toolCalls);
-    return async (signal) => {
-      const judged = await withOutside(session, ask);
-      return ok(permissionAnswer(await session.ask(judged, signal)));
+    let ask = permissionAsk(params, session.toolCalls);
+    return {
+      prepare: () =>
+        withOutside(session, ask)?.then(
+          (judged) => {
+            ask = judged;
+          },
+          () => {}, // Then people decide.
+        ),
+      perform: async (signal) => ok(permissionAnswer(await session.ask(ask, signal))),
     };
   },
   [CLIENT_METHODS.createElicitation]: (session, params) => async (signal) => {
@@ -181,7 +202,7 @@ const READERS: Readonly<Record<string, RequestReader>> = {
       access: file.access,
       act: (access) => {
         const request = { ...file.reached(), line, limit, ...permitted(access) };
-        return session.files.read(request, session.audit);
+        return session.files.read(request, file.audit);
       },
     };
   },
@@ -199,7 +220,7 @@ const READERS: Readonly<Record<string, RequestReader>> = {
       },
       act: async (access) => {
         const request = { ...file.reached(), content: content ?? "", ...permitted(access) };
-        const written = await session.files.write(request, session.audit);
+        const written = await session.files.write(request, file.audit);
         return written.ok ? ok({}) : written;
       },
     };
@@ -245,6 +266,10 @@ export function readRequest(
   if (action === undefined) return { isFile, act: async () => notFound(method) };
   if (typeof action === "function") {
     return { isFile, act: (signal) => servedBy(() => action(signal)) };
+  }
+  if ("prepare" in action) {
+    const { prepare, perform } = action;
+    return { isFile, prepare, act: (signal) => servedBy(() => perform(signal)) };
   }
   let permitted: Access | null = null;
   return {

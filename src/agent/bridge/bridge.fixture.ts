@@ -205,6 +205,7 @@ export class Ears implements AgentListener {
 
   usage(_turnId: TurnId, usage: ContextUsage) {
     this.usages.push(usage);
+    this.#wake();
   }
 
   usageSuspect(suspicion: UsageSuspicion) {

@@ -6,11 +6,11 @@ import { NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 export interface ReportedUsage {
   readonly tokens: TokenUsage;
   readonly total: number | null;
-  /** The fields that are no counts, such as a negative one: they count as nothing. */
-  readonly invalid: readonly string[];
+  /** Why these are no figures: one is no count, or none has a known name. Null if they are. */
+  readonly fault: string | null;
 }
 
-export const NO_USAGE: ReportedUsage = { tokens: NO_TOKENS, total: 0, invalid: [] };
+export const NO_USAGE: ReportedUsage = { tokens: NO_TOKENS, total: 0, fault: null };
 
 export const TOKEN_KEYS = ["input", "output", "cachedRead", "cachedWrite", "thought"] as const;
 
@@ -29,15 +29,20 @@ const NAMES = {
 
 export function readUsage(usage: JsonObject): ReportedUsage {
   const invalid: string[] = [];
+  let known = 0;
   const figure = (kind: keyof typeof NAMES): number | null => {
     const name = NAMES[kind].find((one) => usage[one] !== undefined && usage[one] !== null);
     if (name === undefined) return null;
+    if (kind !== "total") known += 1;
     const count = countAt(usage, name);
     if (count === null) invalid.push(name);
     return count;
   };
   const tokens = eachKind((kind) => figure(kind) ?? 0);
-  return { tokens, total: figure("total"), invalid };
+  const total = figure("total");
+  const none = known === 0 ? "no figure of a known name" : null;
+  const fault = invalid.length > 0 ? `no whole number: ${invalid.join(", ")}` : none;
+  return { tokens, total, fault };
 }
 
 export function eachKind(countOf: (kind: keyof TokenUsage) => number): TokenUsage {

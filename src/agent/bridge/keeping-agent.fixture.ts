@@ -93,10 +93,21 @@ const METHODS: Readonly<Record<string, (message: Message) => void>> = {
     answer(id, { sessions: kept().slice(at, at + 1), ...next });
   },
   "session/delete": ({ id, params }) => {
+    if (features.has("no-end-of-delete")) return;
     keep(kept().filter(({ sessionId }) => sessionId !== params?.sessionId));
     answer(id, {});
   },
-  "session/prompt": ({ id }) => answer(id, { stopReason: "end_turn" }),
+  "session/prompt": ({ id, params }) => {
+    // Many files, which take a while to look at.
+    const locations = Array.from({ length: 40 }, (_, n) => ({ path: `${process.cwd()}/a/b/${n}` }));
+    const toolCall = { toolCallId: "t1", kind: "edit", title: "Edit", locations };
+    const options = [{ optionId: "y", name: "Yes", kind: "allow_once" }];
+    const ask = { sessionId: params?.sessionId, toolCall, options };
+    if (features.has("hasty")) {
+      write({ id: "ask", method: "session/request_permission", params: ask });
+    }
+    answer(id, { stopReason: "end_turn" });
+  },
   logout: ({ id }) => answer(id, {}),
 };
 

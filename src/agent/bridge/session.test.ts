@@ -51,6 +51,19 @@ describe("a turn", () => {
     expect(await hand.verdict(turnId)).toMatchObject({ stopReason: "cancelled" });
   });
 
+  const COST = { sessionUpdate: "usage_update", used: 1, size: 2 };
+  const dollars = `update ${JSON.stringify({ ...COST, cost: { amount: 2, currency: "USD" } })}`;
+  it.each([
+    ["fails", "fail -32603 no model"],
+    ["ends with its agent", "crash"],
+    ["goes on in silence", "hang"],
+  ])("P9: reports a cost that no tokens came with, where the turn %s", async (_how, then) => {
+    const stage = new Stage();
+    const hand = await stage.connected(stage.echo());
+    hand.begin(dollars, then);
+    await hand.ears.until(() => hand.ears.usages.some(({ costMicro }) => costMicro === 2_000_000));
+  });
+
   it("P9: reports its usage before its verdict", async () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.echo());

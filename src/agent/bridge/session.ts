@@ -331,6 +331,7 @@ export class BridgeSession implements AgentSession {
 
   async finish(): Promise<void> {
     this.#isOver = true;
+    this.turns.deliverHeldCost();
     this.#replay?.end();
     this.#inbox.close();
     this.#requests.end();
@@ -349,6 +350,7 @@ export class BridgeSession implements AgentSession {
   #turnEnds() {
     this.#output.turnEnds();
     this.#plain.turnEnds();
+    this.turns.deliverHeldCost();
   }
 
   #deliver(call: () => void) {

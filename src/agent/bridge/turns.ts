@@ -1,6 +1,7 @@
 import { type AgentUpdate, type ContentBlock, promptText } from "../../core/agent-update.ts";
 import { sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { COST_HELD_MS_MAX } from "../../core/limits.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentFailure } from "../../core/session/command.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
@@ -34,6 +35,8 @@ export class Turns {
   readonly #session: TurnsContext;
   readonly #usage: UsageMeter;
   #turn: AgentTurnState | null = null;
+  /** Runs while a cost waits for tokens. */
+  #costTimer: NodeJS.Timeout | undefined;
   /** A replay that the agent may still send; the first prompt waits for its end. */
   replay: AgentReplay | null = null;
   /** Goes in front of every prompt until the agent has taken one. */
@@ -100,8 +103,21 @@ export class Turns {
 
   /** Learns from an update. Answers whether it reports usage. */
   learn(update: AgentUpdate): boolean {
-    this.#turn?.updateReceived();
-    return this.#usage.learn(update);
+    const isAboutUsage = this.#usage.learn(update);
+    if (this.#usage.holdsCost) this.#awaitTokens();
+    return isAboutUsage;
+  }
+
+  /** A cost waits for tokens only so long: a silent agent must meet its budget too (P9). */
+  #awaitTokens() {
+    this.#costTimer ??= setTimeout(() => this.deliverHeldCost(), COST_HELD_MS_MAX).unref();
+  }
+
+  /** Delivers a cost that no tokens came with, as far as the agent has told. */
+  deliverHeldCost() {
+    clearTimeout(this.#costTimer);
+    this.#costTimer = undefined;
+    if (this.#turn !== null && this.#usage.takeHeldCost()) this.deliverUsage();
   }
 
   /** The agent may go on counting from where it was when it had the session before. */
@@ -171,10 +187,9 @@ export class Turns {
     // When the agent's process ends, the listener gets `exit`, and that is enough.
     if (outcome.kind !== "result" && outcome.kind !== "error") return;
     const answer = outcome.kind === "result" && isObject(outcome.result) ? outcome.result : {};
-    const isRepeated = turn.answered(answer.usage);
+    turn.answered();
     // A prompt that the agent refused in mid-turn reports no usage.
-    const isCounted = outcome.kind === "result" && !isRepeated;
-    if (isCounted && this.#usage.answered(answer)) this.deliverUsage();
+    if (outcome.kind === "result" && this.#usage.answered(answer)) this.deliverUsage();
     if (!turn.isSettled) {
       // An agent with a queue goes on to the next prompt, which must stop as well.
       if (turn.isCancelled) this.#sendCancel();
@@ -210,6 +225,7 @@ export class Turns {
   }
 
   #end(verdict: Parameters<AgentListener["status"]>[0]) {
+    this.deliverHeldCost();
     this.#turn = null;
     this.#usage.turnEnds();
     this.#session.turnEnds();
@@ -226,7 +242,6 @@ export class AgentTurnState {
   readonly turn: AgentTurn;
   /** Prompts without an answer. */
   #open = 0;
-  #lastUsage: string | null = null;
   isCancelled = false;
   /** Whether the agent has got any of it. */
   isSent = false;
@@ -245,21 +260,9 @@ export class AgentTurnState {
     this.isSent = true;
   }
 
-  /** After an update the next answer is to something else. */
-  updateReceived() {
-    this.#lastUsage = null;
-  }
-
-  /**
-   * Counts an answer. Answers whether its usage was counted before: an agent that has merged two
-   * prompts answers both at once, with the same figures.
-   */
-  answered(usage: unknown): boolean {
+  /** Counts an answer. */
+  answered() {
     this.#open -= 1;
-    const figures = isObject(usage) ? JSON.stringify(usage) : null;
-    const isRepeated = figures !== null && figures === this.#lastUsage;
-    this.#lastUsage = figures;
-    return isRepeated;
   }
 }
 

@@ -54,8 +54,53 @@ describe("P9: the usage of a turn", () => {
   it.each([-1, 1.5, Number.NaN, "12", 2 ** 60])("does not count %s, and doubts it", (odd) => {
     const meter = turn("turn");
     meter.answered({ usage: { inputTokens: odd, outputTokens: 3 } });
-    expect(tokensOf(meter)).toEqual({ ...NO_TOKENS, output: 3 });
+    expect(meter.reading(null)).toMatchObject({ tokens: NO_TOKENS, figures: "none" });
     expect(doubts(meter)).toEqual(["invalid"]);
+  });
+
+  it.each([{}, { total: 5 }, { totalTokens: 5 }, { inputTokens: null }])(
+    "is unknown where no figure has a known name: %j",
+    (usage) => {
+      const meter = turn("turn");
+      meter.answered({ usage });
+      expect(meter.reading(null).figures).toBe("none");
+      expect(doubts(meter)).toEqual(["invalid"]);
+    },
+  );
+
+  it("is known in part where the last figures are none, until others replace them", () => {
+    const meter = turn("turn");
+    meter.learn(update({ usage: { inputTokens: 5 } }));
+    meter.learn(update({ usage: { inputTokens: -5 } }));
+    expect(meter.reading(null)).toMatchObject({ tokens: { input: 5 }, figures: "partial" });
+    meter.answered({ usage: { inputTokens: 9 } });
+    expect(meter.reading(null)).not.toHaveProperty("figures");
+    meter.answered({ usage: { inputTokens: "9" } });
+    meter.answered({ usage: { inputTokens: 1 } });
+    expect(meter.reading(null)).toMatchObject({ tokens: { input: 10 }, figures: "partial" });
+  });
+
+  const SAME = { input_tokens: 13, output_tokens: 2 };
+  it.each([
+    ["ACP's usage", { usage: { inputTokens: 13, outputTokens: 2 } }],
+    ["a quota", { _meta: { quota: { token_count: SAME } } }],
+    ["a usage of its own", { _meta: { usage: SAME } }],
+  ])("counts merged prompts once, which are all answered with %s", (_where, answer) => {
+    const meter = turn("turn");
+    expect(meter.answered(answer)).toBe(true);
+    meter.learn(update({ usage: SAME }));
+    expect(meter.answered(answer)).toBe(false);
+    expect(tokensOf(meter)).toMatchObject({ input: 13, output: 2 });
+    meter.learn({ sessionUpdate: "agent_message_chunk" });
+    meter.answered(answer);
+    expect(tokensOf(meter)).toMatchObject({ input: 26, output: 4 });
+  });
+
+  it("is not of a model that the agent named in an earlier turn", () => {
+    const meter = turn("turn");
+    meter.learn(update({ _meta: { "_claude/model": "claude-opus-5-5" } }));
+    meter.turnBegins();
+    expect(meter.reading("small").model).toBe("small");
   });
 
   it("does not believe more than a turn can use, and says that it does not know", () => {
@@ -151,6 +196,15 @@ describe("P9: figures of single model calls", () => {
     expect(tokensOf(meter)).toMatchObject({ input: 30, output: 7 });
   });
 
+  it("are replaced by an answer that has their sum, which is doubted", () => {
+    const meter = turn("call");
+    meter.learn(called({ inputTokens: 10, outputTokens: 3 }));
+    meter.learn(called({ inputTokens: 20, outputTokens: 4 }));
+    meter.answered({ usage: { inputTokens: 30, outputTokens: 7 } });
+    expect(tokensOf(meter)).toMatchObject({ input: 30, output: 7 });
+    expect(doubts(meter)).toEqual(["sum_repeated"]);
+  });
+
   it("are a part of the turn where tools were called and only the last call is told", () => {
     const meter = turn("call");
     for (const id of ["a", "b"]) for (const is of ["open", "completed"]) meter.learn(tool(id, is));
@@ -215,9 +269,12 @@ describe("P9: totals of a session", () => {
     meter.answered({ usage: { inputTokens: 100 } });
     expect(meter.reading(null)).toMatchObject({ tokens: NO_TOKENS, figures: "none" });
     expect(doubts(meter)).toEqual(["unknown_start"]);
+    meter.answered({ usage: { inputTokens: 110 } });
+    expect(meter.reading(null)).toMatchObject({ tokens: { input: 10 }, figures: "partial" });
     meter.turnBegins();
-    meter.answered({ usage: { inputTokens: 130 } });
-    expect(tokensOf(meter).input).toBe(30);
+    meter.answered({ usage: { inputTokens: 140 } });
+    expect(meter.reading(null)).toMatchObject({ tokens: { input: 30 } });
+    expect(meter.reading(null)).not.toHaveProperty("figures");
   });
 });
 
@@ -244,6 +301,7 @@ describe("P9: a cost that the agent reports", () => {
     ["below zero", cost(-1), "invalid"],
     ["that is no number", cost("much"), "invalid"],
     ["that falls", cost(0.5), "fell"],
+    ["beyond what a turn can cost", cost(1_002), "jumped"],
   ])("%s is doubted, and does not count", (_what, told, reason) => {
     const meter = turn("cost");
     meter.learn(cost(1));
@@ -251,6 +309,13 @@ describe("P9: a cost that the agent reports", () => {
     meter.learn(told);
     expect(meter.reading(null)).not.toHaveProperty("costMicro");
     expect(doubts(meter)).toEqual([reason]);
+  });
+
+  it("that jumped does not hide the costs that come after it", () => {
+    const meter = turn("cost");
+    meter.learn(cost(5_000));
+    meter.learn(cost(0.5));
+    expect(meter.reading(null).costMicro).toBe(500_000);
   });
 
   it("after the verdict is doubted, and does not count in the next turn", () => {

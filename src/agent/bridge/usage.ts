@@ -1,8 +1,14 @@
 import { type AgentUpdate, type ToolCallNews, toolCallNews } from "../../core/agent-update.ts";
 import { type JsonObject, objectAt } from "../../core/json.ts";
-import { TOOL_CALLS_TRACKED_MAX, TURN_TOKENS_MAX } from "../../core/limits.ts";
+import {
+  SUSPECT_DETAIL_CHARS_MAX,
+  TOOL_CALLS_TRACKED_MAX,
+  TURN_COST_MICRO_MAX,
+  TURN_TOKENS_MAX,
+} from "../../core/limits.ts";
 import { NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import type { SuspectReason, UsageSuspicion } from "../../core/session/event.ts";
+import { cutText } from "../../core/text.ts";
 import type { ContextUsage, MissingFigures } from "../../core/turn.ts";
 import type { UsageScope } from "../profile/profile.ts";
 import {
@@ -33,6 +39,12 @@ export class UsageMeter {
   /** The running prompt, by its updates so far. */
   #running: TokenUsage = NO_TOKENS;
   #hasFigures = false;
+  /** What the agent told last of the running prompt was no figure. */
+  #isUnread = false;
+  /** A part of the turn stays unknown, even if further figures come. */
+  #isPartUnknown = false;
+  /** The figures of the last answer, until the agent goes on. */
+  #lastAnswer: string | null = null;
   #turnCostMicro = 0;
   /** A cost that may be followed by tokens, which would decide. */
   #heldCostMicro = 0;
@@ -52,6 +64,11 @@ export class UsageMeter {
     this.#counted = NO_TOKENS;
     this.#running = NO_TOKENS;
     this.#hasFigures = false;
+    this.#isUnread = false;
+    this.#isPartUnknown = false;
+    this.#lastAnswer = null;
+    // Another turn's name would set the price of a turn that names no model.
+    this.#model = null;
     this.#turnCostMicro = 0;
     this.#heldCostMicro = 0;
     this.#calls.turnBegins();
@@ -73,8 +90,9 @@ export class UsageMeter {
       this.#updated(update);
       return true;
     }
+    this.#lastAnswer = null;
     // The turn goes on after a cost that no tokens came with: it counts.
-    const isCost = this.#takeHeldCost();
+    const isCost = this.takeHeldCost();
     if (update.sessionUpdate !== "agent_message_chunk") {
       this.#calls.learn(toolCallNews(update));
       return isCost;
@@ -85,7 +103,12 @@ export class UsageMeter {
     return isCost || call !== null;
   }
 
-  #takeHeldCost(): boolean {
+  get holdsCost(): boolean {
+    return this.#heldCostMicro > 0;
+  }
+
+  /** Counts a cost that no tokens came with. False if there is none. */
+  takeHeldCost(): boolean {
     if (this.#heldCostMicro === 0) return false;
     this.#turnCostMicro += this.#heldCostMicro;
     this.#heldCostMicro = 0;
@@ -116,9 +139,15 @@ export class UsageMeter {
   /** Tokens of the prompt, or of the session, so far. */
   #soFar(reported: ReportedUsage) {
     if (this.#scope === "session") return this.#grown(reported);
+    if (this.#isAnswered(reported)) return;
     if (!this.#isBelieved(reported) || this.#isLate(reported)) return;
-    const tokens = eachOnce(reported);
+    this.#replace(eachOnce(reported));
+  }
+
+  /** Takes figures of the whole prompt, which replace those that came before. */
+  #replace(tokens: TokenUsage) {
     this.#doubtFall(this.#running, tokens);
+    this.#isUnread = false;
     this.#figure(tokens);
   }
 
@@ -127,27 +156,35 @@ export class UsageMeter {
     this.#hasFigures = true;
   }
 
+  /** Whether the last answer had the same: an agent that has merged two prompts repeats it. */
+  #isAnswered(reported: ReportedUsage): boolean {
+    return this.#lastAnswer === JSON.stringify(reported);
+  }
+
   /** Takes a prompt's answer: all of its model calls. False if it tells nothing of them. */
   answered(answer: JsonObject): boolean {
     const { usage, model } = readAnswer(answer);
     this.#model = model ?? this.#model;
-    if (usage !== null) this.#countAnswer(usage);
-    const isCost = this.#takeHeldCost();
+    const isRepeated = usage !== null && this.#isAnswered(usage);
+    if (usage !== null && !isRepeated) this.#countAnswer(usage);
+    this.#lastAnswer = usage && JSON.stringify(usage);
+    const isCost = this.takeHeldCost();
     this.#counted = sum(this.#counted, this.#running);
     this.#running = NO_TOKENS;
-    return usage !== null || isCost;
+    // Totals that come later have it all; other figures are of later prompts only.
+    if (this.#scope !== "session") this.#isPartUnknown ||= this.#isUnread;
+    return (usage !== null && !isRepeated) || isCost;
   }
 
   #countAnswer(reported: ReportedUsage) {
     if (this.#scope === "session") return this.#grown(reported);
     if (!this.#isBelieved(reported)) return;
-    if (this.#scope === "call") {
-      if (this.#calls.isLast(reported.tokens)) return;
-      return this.#figure(sum(this.#running, eachOnce(reported)));
-    }
     const tokens = eachOnce(reported);
-    this.#doubtFall(this.#running, tokens);
-    this.#figure(tokens);
+    if (this.#scope !== "call") return this.#replace(tokens);
+    if (this.#calls.isLast(reported.tokens)) return;
+    if (!isSumOf(this.#running, tokens)) return this.#figure(sum(this.#running, tokens));
+    this.#doubt("sum_repeated", `${tokensText(this.#running)}, then ${tokensText(tokens)}`);
+    this.#replace(tokens);
   }
 
   reading(model: string | null): ContextUsage {
@@ -171,6 +208,7 @@ export class UsageMeter {
 
   #missing(): MissingFigures | null {
     if (!this.#hasFigures) return "none";
+    if (this.#isUnread || this.#isPartUnknown) return "partial";
     const isOfCalls = this.#scope === "call" || this.#scope === "cost";
     return isOfCalls && this.#calls.isMissingSome ? "partial" : null;
   }
@@ -185,8 +223,9 @@ export class UsageMeter {
     const before = this.#totals;
     if (before === null) {
       this.#totals = reported;
-      if (this.#isInTurn) this.#doubt("unknown_start", tokensText(reported.tokens));
-      return;
+      if (!this.#isInTurn) return;
+      this.#isPartUnknown = true;
+      return this.#doubt("unknown_start", tokensText(reported.tokens));
     }
     const tokens = eachKind((key) => reported.tokens[key] - before.tokens[key]);
     if (TOKEN_KEYS.some((key) => tokens[key] < 0)) {
@@ -195,10 +234,11 @@ export class UsageMeter {
     }
     this.#totals = reported;
     const isKnown = reported.total !== null && before.total !== null;
-    const growth = { tokens, total: isKnown ? reported.total - before.total : null, invalid: [] };
+    const growth = { tokens, total: isKnown ? reported.total - before.total : null, fault: null };
     const isNothing = TOKEN_KEYS.every((key) => tokens[key] === 0);
     if (isNothing && !this.#isInTurn) return;
     if (!this.#isBelieved(growth) || this.#isLate(growth)) return;
+    this.#isUnread = false;
     this.#figure(sum(this.#running, eachOnce(growth)));
   }
 
@@ -210,8 +250,11 @@ export class UsageMeter {
     if (before !== null && read.micro < before) {
       return this.#doubt("fell", `a cost of ${before} micro-credits, then ${read.micro}`);
     }
-    this.#costMicro = read.micro;
     const words = `a cost of ${read.micro} micro-credits`;
+    const turnMicro =
+      this.#turnCostMicro + this.#heldCostMicro + read.micro - (before ?? read.micro);
+    if (turnMicro > TURN_COST_MICRO_MAX) return this.#doubt("jumped", `${words} in one turn`);
+    this.#costMicro = read.micro;
     if (before === null) {
       if (this.#isInTurn) this.#doubt("unknown_start", words);
       return;
@@ -223,18 +266,23 @@ export class UsageMeter {
     else this.#heldCostMicro += grown;
   }
 
-  /** Whether figures are counts. Of totals with a wrong one nothing can be told. */
-  #isValid({ invalid }: ReportedUsage): boolean {
-    if (invalid.length > 0) this.#doubt("invalid", `no whole number: ${invalid.join(", ")}`);
-    return invalid.length === 0;
+  /** Whether they are figures. Those that are not leave what they are of unknown. */
+  #isValid({ fault }: ReportedUsage): boolean {
+    if (fault !== null) this.#unread("invalid", fault);
+    return fault === null;
   }
 
-  /** Whether a turn can have used so much. A figure that is no count counts as nothing. */
+  /** Whether a turn can have used so much. */
   #isBelieved(reported: ReportedUsage): boolean {
-    this.#isValid(reported);
+    if (!this.#isValid(reported)) return false;
     const isTooMuch = TOKEN_KEYS.some((key) => reported.tokens[key] > TURN_TOKENS_MAX);
-    if (isTooMuch) this.#doubt("jumped", `${tokensText(reported.tokens)} in one turn`);
+    if (isTooMuch) this.#unread("jumped", `${tokensText(reported.tokens)} in one turn`);
     return !isTooMuch;
+  }
+
+  #unread(reason: SuspectReason, detail: string) {
+    this.#isUnread = true;
+    this.#doubt(reason, detail);
   }
 
   #isLate({ tokens }: ReportedUsage): boolean {
@@ -250,7 +298,7 @@ export class UsageMeter {
   /** Each reason once, until the suspicions are taken. */
   #doubt(reason: SuspectReason, detail: string) {
     if (this.#suspicions.some((one) => one.reason === reason)) return;
-    this.#suspicions.push({ reason, detail });
+    this.#suspicions.push({ reason, detail: cutText(detail, SUSPECT_DETAIL_CHARS_MAX) });
   }
 }
 
@@ -306,6 +354,12 @@ class ModelCalls {
 
 function sum(one: TokenUsage, other: TokenUsage): TokenUsage {
   return eachKind((key) => Math.min(one[key] + other[key], TURN_TOKENS_MAX));
+}
+
+/** Whether figures can be the sum of those before them, which tell something. */
+function isSumOf(parts: TokenUsage, all: TokenUsage): boolean {
+  const isAny = TOKEN_KEYS.some((key) => parts[key] > 0);
+  return isAny && TOKEN_KEYS.every((key) => all[key] >= parts[key]);
 }
 
 function tokensText(tokens: TokenUsage): string {

@@ -33,6 +33,10 @@ describe("a folder that the operator has opened to agents", () => {
     expect(text).toContain(`read ${root}/new/a.txt: hello`);
     expect(readFileSync(join(root, "b.txt"), "utf8")).toBe("by a link");
     expect(text.match(/is not inside the workspace/g)).toHaveLength(3);
+    // And the audit tells them from files of the workspace.
+    const recorded = hand.ears.audits.map(({ act, details }) => `${act} ${details.path}`);
+    const [a, b] = [`${root}/new/a.txt`, `${root}/b.txt`];
+    expect(recorded).toEqual([`fs.write ${a}`, `fs.read ${a}`, `fs.write ${b}`]);
     // People are asked about real paths.
     expect(hand.ears.accesses).toEqual([
       { action: "write", path: `${root}/new/a.txt` },
@@ -70,6 +74,23 @@ describe("an ask to write where the server does not", () => {
     const other = await stage.connected("echo");
     await other.turn(elsewhere);
     expect(other.ears.asks[0]).not.toHaveProperty("outside");
+  });
+
+  it("P8: is an ask of the turn in which the agent sent it, however soon that ends", async () => {
+    const stage = new Stage();
+    const agent = new URL("keeping-agent.fixture.ts", import.meta.url).pathname;
+    const profile = stage.command(process.execPath, [agent, "hasty"], { writes: "server" });
+    const hand = await stage.connected(profile);
+    const { ears } = hand;
+    let asksAtEnd = -1;
+    const status = ears.status.bind(ears);
+    ears.status = (report) => {
+      if (report.status === "turn_complete") asksAtEnd = ears.asks.length;
+      status(report);
+    };
+    hand.begin("hello");
+    await ears.until(() => asksAtEnd >= 0);
+    expect(asksAtEnd).toBe(1);
   });
 
   it("is left to people until the agent has written by the server", async () => {

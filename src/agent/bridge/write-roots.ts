@@ -1,10 +1,10 @@
-import { isAbsolute } from "node:path";
+import { isAbsolute, join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import type { Access } from "../../core/policy/access.ts";
 import { absolutePath, approvalKeys, writtenPath } from "../../core/policy/approval-key.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { AgentAsk } from "../agent.ts";
-import type { FileRequest } from "../workspace/files.ts";
+import type { FileAudit, FileRequest } from "../workspace/files.ts";
 import type { BridgeSession } from "./session.ts";
 
 /** A file that the server may use for an agent. */
@@ -44,17 +44,32 @@ export function requestedFile(session: BridgeSession, path: string, action: "rea
     reached = file;
     return ok({ action, path: real });
   };
-  return { path, access, reached: () => reached };
+  const { workspace } = session.request;
+  // A path in another folder would read like one of the workspace.
+  const audit: FileAudit = (act, { path: name, ...details }) => {
+    const isOwn = reached.workspace === workspace || typeof name !== "string";
+    return session.audit(act, { path: isOwn ? name : join(reached.workspace, name), ...details });
+  };
+  return { path, access, audit, reached: () => reached };
 }
 
 /**
  * The ask with the place that its call wants to write and the server would not: people are not
  * asked for what cannot be done. An agent that writes by itself may write anywhere, once allowed.
+ * Undefined if there is nothing to find out.
  */
-export async function withOutside(session: BridgeSession, ask: AgentAsk): Promise<AgentAsk> {
-  if (ask.kind !== "permission" || !session.host.writesByServer) return ask;
-  const { cwd } = session.request;
-  for (const path of writtenBy({ ...ask.known, ...ask.toolCall }, cwd)) {
+export function withOutside(session: BridgeSession, ask: AgentAsk): Promise<AgentAsk> | undefined {
+  if (ask.kind !== "permission" || !session.host.writesByServer) return undefined;
+  const paths = writtenBy({ ...ask.known, ...ask.toolCall }, session.request.cwd);
+  return paths.length === 0 ? undefined : judged(session, ask, paths);
+}
+
+async function judged(
+  session: BridgeSession,
+  ask: AgentAsk,
+  paths: readonly string[],
+): Promise<AgentAsk> {
+  for (const path of paths) {
     const reached = await reach(session, path, "write");
     if (!reached.ok && reached.refusal.code === "path_outside_workspace") {
       return { ...ask, outside: path };

@@ -1,6 +1,8 @@
+import type { TenantId } from "../../core/id.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import {
   AGENT_COPIES_DELETING_MAX,
+  AGENT_COPIES_DELETING_TENANT_MAX,
   AGENT_LISTED_PAGES_MAX,
   AGENT_LISTED_SESSIONS_MAX,
 } from "../../core/limits.ts";
@@ -8,7 +10,7 @@ import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
 import { Semaphore } from "../../platform/semaphore.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
-import type { AgentCaller, OwnAgentCalls } from "../agent.ts";
+import type { AgentCaller, CopyDeletion, OwnAgentCalls } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
 import type { PoolKey, PoolMember } from "./members.ts";
 
@@ -21,6 +23,14 @@ interface CallsContext {
   ): Promise<Result<Value>>;
 }
 
+/** The copies of one tenant that are being deleted, one at a time. */
+class TenantDeletions {
+  readonly one = new Semaphore(1);
+  count = 0;
+  /** The tenant's agents are dismissed: none may be started for what still waits. */
+  isOver = false;
+}
+
 /** Calls to agents that belong to no session of the server. */
 export class AgentCalls implements OwnAgentCalls {
   readonly #context: CallsContext;
@@ -28,7 +38,8 @@ export class AgentCalls implements OwnAgentCalls {
   readonly #deletes = new BoundedMap<string, boolean>(AGENT_COPIES_DELETING_MAX);
   /** Copies that an agent has to delete as soon as it runs, by key. */
   readonly #waiting = new BoundedMap<string, readonly string[]>(AGENT_COPIES_DELETING_MAX);
-  readonly #one = new Semaphore(1);
+  /** Only tenants that have some: so there are never more than copies. */
+  readonly #deletions = new Map<TenantId, TenantDeletions>();
   #deleting = 0;
 
   constructor(context: CallsContext) {
@@ -65,26 +76,51 @@ export class AgentCalls implements OwnAgentCalls {
    * Deletes the agent's copy of a session, as well as that goes. An agent that is not known to
    * delete any is not started for it: it gets the copy to delete when it runs again.
    */
-  async delete(caller: AgentCaller, agentSessionId: string): Promise<boolean> {
-    const deletes = this.#deletes.get(caller.profile);
-    if (deletes === false || this.#deleting >= AGENT_COPIES_DELETING_MAX) return false;
+  async delete(caller: AgentCaller, agentSessionId: string): Promise<CopyDeletion> {
+    const { tenantId, profile } = caller;
+    if (this.#deletes.get(profile) === false) return "failed";
+    const own = this.#deletions.get(tenantId) ?? new TenantDeletions();
+    const isFull = own.count >= AGENT_COPIES_DELETING_TENANT_MAX;
+    if (isFull || this.#deleting >= AGENT_COPIES_DELETING_MAX) return "dropped";
+    this.#deletions.set(tenantId, own);
+    own.count += 1;
     this.#deleting += 1;
-    const key = await this.#context.keyOf(caller);
-    const release = await this.#one.acquire();
     try {
-      if (!key.ok) return false;
-      if (deletes === true) {
-        const act = (host: AgentHost) => deleted(host, agentSessionId);
-        return (await this.#context.use(key.value, act)).ok;
-      }
-      const { name } = key.value;
-      const all = [...(this.#waiting.get(name) ?? []), agentSessionId];
-      this.#waiting.set(name, all.slice(-AGENT_COPIES_DELETING_MAX));
-      return false;
+      return await own.one.run(() => this.#deleteNext(own, caller, agentSessionId));
+    } catch {
+      return "failed";
     } finally {
-      release();
+      own.count -= 1;
       this.#deleting -= 1;
+      const isLast = own.count === 0 && this.#deletions.get(tenantId) === own;
+      if (isLast) this.#deletions.delete(tenantId);
     }
+  }
+
+  async #deleteNext(
+    own: TenantDeletions,
+    caller: AgentCaller,
+    agentSessionId: string,
+  ): Promise<CopyDeletion> {
+    if (own.isOver) return "dropped";
+    const key = await this.#context.keyOf(caller);
+    if (own.isOver) return "dropped";
+    if (!key.ok) return "failed";
+    if (this.#deletes.get(caller.profile) === true) {
+      const act = (host: AgentHost) => deleted(host, agentSessionId);
+      return (await this.#context.use(key.value, act)).ok ? "deleted" : "failed";
+    }
+    const { name } = key.value;
+    const all = [...(this.#waiting.get(name) ?? []), agentSessionId];
+    this.#waiting.set(name, all.slice(-AGENT_COPIES_DELETING_MAX));
+    return "later";
+  }
+
+  /** The agents of a tenant end, and none is started to delete what it still has. */
+  dismiss(tenantId: TenantId) {
+    const own = this.#deletions.get(tenantId);
+    if (own !== undefined) own.isOver = true;
+    this.#deletions.delete(tenantId);
   }
 
   /** A process has started: it deletes what waited for it. */

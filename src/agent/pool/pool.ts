@@ -109,9 +109,8 @@ export class AgentPool implements Agents {
 
   async dismiss(tenantId: TenantId): Promise<void> {
     const isTheirs = ({ key }: { readonly key: PoolKey }) => key.tenantId === tenantId;
-    const starting = [...this.#starting].filter(isTheirs);
-    for (const { abort } of starting) abort.abort();
-    await Promise.all(starting.map(({ done }) => done));
+    this.calls.dismiss(tenantId);
+    await Promise.all([...this.#starting].filter(isTheirs).map(stopped));
     for (const member of [...this.#members].filter(isTheirs)) void this.#end(member);
     // This may wait for processes of other tenants too, which does no harm.
     await Promise.all(this.#ending);

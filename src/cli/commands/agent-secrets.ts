@@ -28,9 +28,8 @@ export interface AgentsQuery {
   readonly account: SystemUser | null;
 }
 
-const OPTIONS = {
-  "sign-in": { type: "boolean" },
-  method: { type: "string" },
+/** The options by which an agent is started as a server would start it. */
+export const AGENT_START_OPTIONS = {
   "agent-env": { type: "string", multiple: true },
   "agent-user": { type: "string" },
   "agent-home": { type: "string" },
@@ -38,6 +37,12 @@ const OPTIONS = {
   "secrets-dir": { type: "string" },
   tenant: { type: "string" },
   user: { type: "string" },
+} as const;
+
+const OPTIONS = {
+  "sign-in": { type: "boolean" },
+  method: { type: "string" },
+  ...AGENT_START_OPTIONS,
 } as const;
 
 /**
@@ -77,7 +82,15 @@ export async function readAgentsQuery(
 
 /** The options that are those of the server. */
 function serverArgs(values: Readonly<Record<string, unknown>>): readonly string[] {
-  const names = ["secrets-dir", "agent-env", "agent-user", "agent-home", "agent-homes"];
+  return argsOf(["secrets-dir", "agent-env", "agent-user", "agent-home", "agent-homes"], values);
+}
+
+/** Those of the options for a start that were given, as arguments again. */
+export function agentStartArgs(values: Readonly<Record<string, unknown>>): readonly string[] {
+  return argsOf(Object.keys(AGENT_START_OPTIONS), values);
+}
+
+function argsOf(names: readonly string[], values: Readonly<Record<string, unknown>>) {
   return names.flatMap((name) => [values[name] ?? []].flat().map((value) => `--${name}=${value}`));
 }
 

@@ -3,17 +3,15 @@ import type { AgentListener, AgentOffer } from "../../agent/agent.ts";
 import type { AgentHost } from "../../agent/bridge/host.ts";
 import { shownSignIn } from "../../agent/bridge/sign-in.ts";
 import { startHost } from "../../agent/bridge/start.ts";
-import { Credentials } from "../../agent/credential/credentials.ts";
 import type { CredentialHolder } from "../../agent/credential/secret-files.ts";
 import { AgentMarks } from "../../agent/process/marks.ts";
+import { withVariables } from "../../agent/profile/command-line.ts";
 import { type AgentProfile, askingProfile } from "../../agent/profile/profile.ts";
 import { sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { askingView } from "../../core/policy/asking.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
-import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
-import { homeOf } from "../home.ts";
 import { ownAccount } from "../serve/agent-user.ts";
 import { type AgentsQuery, secretLines } from "./agent-secrets.ts";
 
@@ -152,22 +150,28 @@ export interface OfferedModels {
 }
 
 /** Starts an agent, makes a session with it, and ends it: which models does it have? */
-export async function offeredModels(profile: AgentProfile): Promise<OfferedModels> {
-  const offer = await offerOf(profile);
+export async function offeredModels(
+  profile: AgentProfile,
+  home: string,
+  query: AgentsQuery,
+): Promise<OfferedModels> {
+  const offer = await offerOf(profile, home, query);
   if (!offer.ok) return { models: [null], failure: sentenceOf(offer.refusal) };
   const models = modelsIn(offer.value);
   return { models: models.length === 0 ? [null] : models, failure: null };
 }
 
-async function offerOf(profile: AgentProfile): Promise<Result<AgentOffer>> {
-  const { env } = process;
-  const credentials = new Credentials({ files: null, homes: null, env });
-  const holder = { tenantId: LOCAL_TENANT, userId: null };
-  const query = { credentials, holder, account: null };
-  const started = await startedHost(askingProfile(profile), homeOf(env), query);
+async function offerOf(
+  profile: AgentProfile,
+  home: string,
+  query: AgentsQuery,
+): Promise<Result<AgentOffer>> {
+  const whole = withVariables(profile, query.inherit);
+  if (!whole.ok) return whole;
+  const started = await startedHost(askingProfile(whole.value), home, query);
   if (!started.ok) return started;
   try {
-    return await trialSession(started.value, holder);
+    return await trialSession(started.value, query.holder);
   } finally {
     await started.value.end();
   }

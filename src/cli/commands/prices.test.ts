@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { run } from "./data-folder.fixture.ts";
 import { prices } from "./prices.ts";
@@ -43,7 +43,20 @@ describe("fermata prices", () => {
     expect(JSON.parse(json.shown).models[0]).toMatchObject({ agent: "echo", row: "echo" });
   });
 
+  it("checks agents as the user that a server with the same options would give them", async () => {
+    const file = priceFile("{}");
+    const folder = dirname(file);
+    const bad = await run(prices, "check", "echo", "--agent-user", "no-such-user-here");
+    expect(bad).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("no-such-user-here"),
+    });
+    writeFileSync(join(folder, "config.json"), '{"agent-user":"no-such-user-here"}');
+    expect((await run(prices, "check", "echo")).stderr).toContain("no-such-user-here");
+  });
+
   it.each([
+    [["--agent-user", "x"], 2, '--agent-user is for "check"'],
     [["cheque"], 2, 'there is no "cheque"; see'],
     [["check", "nosuch"], 1, 'there is no agent "nosuch"; known: '],
     [["--prices", "/nosuch"], 1, "--prices"],

@@ -7,9 +7,16 @@ import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
 import { readPriceFile } from "../serve/meter.ts";
 import { readServeOptions } from "../serve/options.ts";
+import {
+  AGENT_START_OPTIONS,
+  type AgentsQuery,
+  agentStartArgs,
+  readAgentsQuery,
+} from "./agent-secrets.ts";
 import { type OfferedModels, offeredModels } from "./agent-trial.ts";
 
-const PRICES_USAGE = `Usage: fermata prices [check [AGENT...]] [--prices FILE] [--json]
+const PRICES_USAGE = `Usage: fermata prices [--prices FILE] [--json]
+       fermata prices check [AGENT...] [options]
 
 Without "check", prints the prices of models, and from when and where they are.
 
@@ -23,13 +30,18 @@ Options:
                  config.json). It overrides the defaults, or replaces them with
                  "defaults": false in the file; see docs/protocol.md.
   --json         Print JSON.
+
+Options of "check", as those of "fermata agents NAME" and of a server's config.json:
+  --agent-user NAME|UID:GID, --agent-home DIR, --agent-homes DIR, --agent-env NAME,
+  --secrets-dir DIR, --tenant TENANT, --user USER
 `;
 
 interface PricesRequest {
-  readonly isCheck: boolean;
   readonly agents: readonly string[];
   readonly prices: string | null;
   readonly isJson: boolean;
+  /** How agents are started for a check; null without one. */
+  readonly query: AgentsQuery | null;
 }
 
 export async function prices(args: readonly string[]): Promise<number> {
@@ -46,11 +58,15 @@ export async function prices(args: readonly string[]): Promise<number> {
   if (!profiles.ok) return failed(String(errorBody(profiles.refusal).error));
   const table = await readPriceFile(request.prices, profiles.value);
   if (!table.ok) return failed(sentenceOf(table.refusal));
-  if (!request.isCheck) return show(table.value, request);
-  return check(table.value, profiles.value, request);
+  if (request.query === null) return show(table.value, request);
+  return check(table.value, profiles.value, request, request.query);
 }
 
-const OPTIONS = { prices: { type: "string" }, json: { type: "boolean" } } as const;
+const OPTIONS = {
+  prices: { type: "string" },
+  json: { type: "boolean" },
+  ...AGENT_START_OPTIONS,
+} as const;
 
 /** A text is the reason why the command line is wrong. */
 async function readRequest(args: readonly string[]): Promise<PricesRequest | string> {
@@ -61,8 +77,12 @@ async function readRequest(args: readonly string[]): Promise<PricesRequest | str
     if (word !== undefined && word !== "check") return `there is no "${word}"`;
     const served = await readServeOptions([], process.env);
     if (!served.ok) return sentenceOf(served.refusal);
+    const start = agentStartArgs(values);
+    const query = word === "check" ? await readAgentsQuery(start, process.env) : null;
+    if (typeof query === "string") return query;
+    if (query === null && start.length > 0) return `${start[0]?.split("=")[0]} is for "check"`;
     const file = values.prices ?? served.value.prices;
-    return { isCheck: word === "check", agents, prices: file, isJson: values.json === true };
+    return { agents, prices: file, isJson: values.json === true, query };
   } catch (thrown) {
     return messageOf(thrown).split(". ")[0] ?? "";
   }
@@ -96,6 +116,7 @@ async function check(
   table: PriceTable,
   profiles: ReadonlyMap<string, AgentProfile>,
   { agents, isJson }: PricesRequest,
+  query: AgentsQuery,
 ): Promise<number> {
   const unknown = agents.find((name) => !profiles.has(name));
   if (unknown !== undefined) {
@@ -104,10 +125,11 @@ async function check(
   const wanted = agents.flatMap((name) => profiles.get(name) ?? []);
   const found = await detect(agents.length === 0 ? profiles.values() : wanted, process.env);
   const checked: Checked[] = [];
+  const home = homeOf(process.env);
   // One at a time: an agent may take half a gigabyte.
   for (const { profile, path } of found) {
     if (path === null && agents.length === 0) continue;
-    checked.push(...rowsOf(table, profile.name, await offeredModels(profile)));
+    checked.push(...rowsOf(table, profile.name, await offeredModels(profile, home, query)));
   }
   const isMissing = checked.some(({ row }) => row === null);
   if (isJson) print(JSON.stringify({ v: 1, origin: table.origin, models: checked }, null, 2));

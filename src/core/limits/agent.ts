@@ -71,6 +71,9 @@ export const ADOPTION_SESSIONS_SOUGHT_MAX = 10_000;
 /** Copies of deleted sessions that wait for their agent to delete them; of a tenant at its end. */
 export const AGENT_COPIES_DELETING_MAX = 256;
 
+/** Those of one tenant, so that it leaves room for the others. */
+export const AGENT_COPIES_DELETING_TENANT_MAX = 64;
+
 /** How long a call may take in which a person has to open a page, as to sign in. */
 export const AGENT_SIGN_IN_MS_MAX = 15 * 60_000;
 

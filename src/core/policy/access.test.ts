@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { outcomeForAgent } from "./access.ts";
+import { judgeAccess, outcomeForAgent } from "./access.ts";
+import { pathKey } from "./approval-key.ts";
 import { CANCELLED, selected } from "./ask.ts";
 
 const once = { optionId: "once", kind: "allow_once" };
@@ -42,5 +44,20 @@ describe("what an agent is told of an answer", () => {
   it("is that it was called off, where it was", () => {
     const ask = { kind: "permission", options: [once], toolCall: {}, known: {} } as const;
     expect(outcomeForAgent(ask, CANCELLED)).toEqual(CANCELLED);
+  });
+});
+
+describe("a pattern of an allowlist without the path of the workspace", () => {
+  it.each(["/", "/work"])("names files of the workspace %s", (workspaceCwd) => {
+    const access = { action: "read", path: join(workspaceCwd, "src/a.ts") } as const;
+    const gates = {
+      grants: new Map(),
+      autonomyProfile: "manual",
+      approvalMode: "default",
+    } as const;
+    const places = { workspaceCwd, currentCwd: workspaceCwd, permits: [] };
+    const allowlist = [pathKey("read", "src/a.ts")];
+    const facts = { access, securityMode: "allowlist", allowlist, ...gates, ...places } as const;
+    expect(judgeAccess(facts)).toMatchObject({ by: "security_mode", allowed: true });
   });
 });

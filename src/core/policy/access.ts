@@ -129,7 +129,8 @@ const ACCESS_TIER: Readonly<Record<AccessAction, RiskTier>> = {
 function keysOf({ access, allowlist, workspaceCwd }: AccessFacts): readonly string[] {
   const key = accessKey(access);
   if (access.action === "terminal" || !isWithin(workspaceCwd, access.path)) return [key];
-  const path = access.path.slice(workspaceCwd.length + 1);
+  const rootChars = workspaceCwd.length + (workspaceCwd.endsWith("/") ? 0 : 1);
+  const path = access.path.slice(rootChars);
   const within = accessKey({ ...access, path });
   return allowlisted([within], allowlist) ? [within] : [key];
 }

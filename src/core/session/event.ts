@@ -314,6 +314,7 @@ export const SUSPECT_REASONS = [
   "currency",
   "model_without_price",
   "cost_disagrees",
+  "sum_repeated",
   "after_verdict",
 ] as const;
 

@@ -216,6 +216,7 @@ const CONTEXT_USAGE: Fields<ContextUsage> = {
 const TURN: Fields<TurnState> = {
   turnId: orNull(turnId),
   hasOutput: flag,
+  hasThought: optional(flag),
   pendingToolCalls: map(text, object(TOOL_CALL)),
   completedToolIds: set(text),
   persistedToolCallIds: set(text),

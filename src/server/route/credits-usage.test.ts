@@ -80,6 +80,24 @@ describe("P9: what an agent tells of its usage", () => {
     expect(settled.data.data).toMatchObject({ chargedMicro: 21 });
   });
 
+  it("is paid by the model that it names last, also if the turn began with it", async () => {
+    const row = { input: 1_000_000, output: 0, reserve: 10 };
+    const models = { dear: { ...row, input: 3_000_000 }, "echo-small": row };
+    const { work, stream } = await opened({ prices: new PriceTable({ models }) });
+    const named = (model: string) => update({ _meta: { "_claude/model": model } });
+    await work.turn(`${named("dear")}\n${named("echo-small")}\nusage 1 2 input=7`);
+    const settled = await heard(stream, "credits_settled");
+    expect(settled.data.data).toMatchObject({ chargedMicro: 7 });
+  });
+
+  it("is unknown, and not free, where a turn has failed after thoughts or a plan", async () => {
+    const { work, stream } = await opened();
+    const plan = `update ${JSON.stringify({ sessionUpdate: "plan", entries: [] })}`;
+    await heard(stream, "turn_error", await work.admitted(`${plan}\nfail -32603 no model`));
+    const settled = await heard(stream, "credits_settled");
+    expect(settled.data.data).toMatchObject({ chargedMicro: 10, usage: "unknown" });
+  });
+
   it.each([
     ["in another currency", cost(5, "EUR"), "currency"],
     ["below zero", update({ usage: { inputTokens: -5 } }), "invalid"],

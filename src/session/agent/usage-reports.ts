@@ -1,7 +1,9 @@
 import type { TurnId } from "../../core/id.ts";
+import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import type { Price } from "../../core/price.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
 import type { SuspectReason, UsageSuspicion } from "../../core/session/event.ts";
+import { cutText } from "../../core/text.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import { costDisagrees } from "../../core/turn-cost.ts";
 import type { SessionSeat } from "../participant.ts";
@@ -22,6 +24,8 @@ export class UsageReports {
     turnId: null,
     reasons: new Set(),
   };
+  /** The turn whose price is no longer the one that it began with. */
+  #repricedTurn: TurnId | null = null;
 
   constructor(world: SessionWorld, seat: UsageSeat, agent: Actor) {
     this.#world = world;
@@ -60,10 +64,17 @@ export class UsageReports {
   #priceFor(turnId: TurnId, { model }: ContextUsage): Price | undefined {
     const { chosen, connection } = this.#seat.decided;
     const reservation = connection.turn.currentReservation;
-    if (reservation === null || model === null || model === reservation.model) return undefined;
+    if (reservation === null || model === null) return undefined;
+    const isRepriced = this.#repricedTurn === turnId;
+    if (model === reservation.model && !isRepriced) return undefined;
     const price = this.#world.meter.priceOf(chosen.activeAgent, model);
-    if (price !== null) return isSame(price, reservation.price) ? undefined : price;
-    const detail = `no price for the model "${model}" that the agent names`;
+    if (price !== null) {
+      if (isSame(price, reservation.price) && !isRepriced) return undefined;
+      this.#repricedTurn = turnId;
+      return price;
+    }
+    const shown = cutText(model, AGENT_NAME_CHARS_MAX);
+    const detail = `no price for the model "${shown}" that the agent names`;
     if (reservation.price !== null) {
       this.suspect({ reason: "model_without_price", detail, turnId });
     }

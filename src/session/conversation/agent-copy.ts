@@ -79,8 +79,13 @@ async function storedSession({ store }: SessionWorld, key: SessionKey): Promise<
 }
 
 /** Has the agent delete its copy, as well as that goes; the deletion does not wait for it. */
-export function deleteCopy({ agentCalls }: SessionWorld, copy: KeptCopy | null): void {
-  if (copy !== null) void agentCalls?.delete(copy.caller, copy.agentSessionId);
+export function deleteCopy({ agentCalls, log }: SessionWorld, copy: KeptCopy | null): void {
+  if (copy === null) return;
+  const { caller, agentSessionId } = copy;
+  void agentCalls?.delete(caller, agentSessionId).then((became) => {
+    const { tenantId, profile } = caller;
+    if (became === "dropped") log("agent copy kept", { tenantId, profile });
+  });
 }
 
 /**

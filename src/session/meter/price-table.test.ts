@@ -55,6 +55,12 @@ describe("the price table", () => {
     expect(rows).toEqual([1, 2, 3, 4, 4]);
   });
 
+  it("takes a pattern of the operator before a default row", () => {
+    const table = new PriceTable({ models: { "gpt-*": { input: 7, output: 7 } } });
+    expect(table.find("any", "gpt-5")).toMatchObject({ row: "gpt-*", isOwn: true });
+    expect(table.find("any", "claude-opus-5")).toMatchObject({ isOwn: false });
+  });
+
   it("says of what day and source it is, and can be replaced as a whole", () => {
     expect(new PriceTable().origin).toMatch(/^defaults of 2026-\d\d-\d\d: list prices/);
     const only = '{"defaults":false,"asOf":"2027-01-02","source":"our contract"}';

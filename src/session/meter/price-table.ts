@@ -125,7 +125,7 @@ export class PriceTable {
     return [...models, ...agents];
   }
 
-  /** By the model's name, by what is inside that name, by a pattern, or by the agent. */
+  /** By the model's name, by what is inside it, by a pattern, or by the agent; own rows first. */
   find(agent: string, model: string | null): FoundPrice | null {
     const named = model ?? this.#aliases(agent).get(UNNAMED_MODEL) ?? null;
     const row = named === null ? null : this.#rowOf(agent, named);
@@ -147,10 +147,12 @@ export class PriceTable {
       const known = aliases.get(one);
       return known === undefined ? [one] : [one, ...modelNames(known)];
     });
-    const exact = names.find((one) => this.#models.has(one) && !isPattern(one));
-    if (exact !== undefined) return exact;
+    const isOwn = (row: string) => Object.hasOwn(this.#own.models ?? {}, row);
+    const exact = names.filter((one) => this.#models.has(one) && !isPattern(one));
     const fits = (pattern: string) => names.some((one) => matchesPattern(pattern, one));
-    return this.#patterns.find(fits) ?? null;
+    const found = [...exact, ...this.#patterns.filter(fits)];
+    // What the operator wrote comes before the defaults, even a pattern before a whole name.
+    return found.find(isOwn) ?? found[0] ?? null;
   }
 }
 

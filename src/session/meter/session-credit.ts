@@ -359,7 +359,9 @@ const UNANSWERED: Refusal = refusal("store_unavailable", {
 /** A tool call is work of which an agent may tell no figures yet. */
 function mayNeedMore({ type, data }: SessionEvent): boolean {
   if (type === "usage_reported" || type === "credits_reserved") return true;
-  return type === "session_update" && data.update.sessionUpdate === "tool_call";
+  if (type !== "session_update") return false;
+  const { sessionUpdate } = data.update;
+  return sessionUpdate === "tool_call" || sessionUpdate === "tool_call_update";
 }
 
 /** Whether it is unknown what came of a command. */

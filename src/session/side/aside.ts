@@ -231,6 +231,7 @@ export class AsideSession implements AgentListener {
   #allReported: () => void = () => {};
   #text = "";
   #use: AsideUse | null = null;
+  readonly #suspected = new Set<UsageSuspicion["reason"]>();
 
   constructor(world: SessionWorld, signal: AbortSignal) {
     this.#world = world;
@@ -322,7 +323,10 @@ export class AsideSession implements AgentListener {
     this.#use = mergedUsage(before, { ...later, model: later.model ?? before.model });
   }
 
+  /** Each reason once. */
   usageSuspect({ reason, detail }: UsageSuspicion) {
+    if (this.#suspected.has(reason)) return;
+    this.#suspected.add(reason);
     this.#world.log("usage suspect", { because: reason, said: detail });
   }
 

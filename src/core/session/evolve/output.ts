@@ -25,6 +25,9 @@ export function updated(session: Session, event: SessionEvent<"session_update">)
       const isFirst = !session.connection.turn.hasOutput && Boolean(chunkText(update));
       return isFirst ? inTurn(session, { hasOutput: true }) : session;
     }
+    case "agent_thought_chunk":
+    case "plan":
+      return session.connection.turn.hasThought ? session : inTurn(session, { hasThought: true });
     case "tool_call":
     case "tool_call_update":
       return toolCalled(session, update, event._meta.serverTimestamp);
