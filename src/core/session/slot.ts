@@ -175,6 +175,11 @@ const UNKNOWN_SNAPSHOT = { version: 0, hash: "" };
  */
 export function evolveLost(session: Session, event: SessionEvent): Session {
   if (event.type === "session_status") return evolve(alive(session, event.data.from), event);
+  if (event.type === "mid_turn_message_injected") {
+    const { takenPromptId } = event.data;
+    const isTaken = takenPromptId !== undefined && session.running !== null;
+    return evolve(isTaken ? withPrompt(session, takenPromptId, event) : session, event);
+  }
   if (event.type !== "session_lifecycle") return evolve(session, event);
   const { event: name, promptId } = event.data;
   const starts = name === "SessionTurnStart" && promptId !== undefined;
@@ -189,7 +194,7 @@ function alive(session: Session, sessionState: SessionState): Session {
 
 /**
  * A turn that begins with a prompt of the lost queue is a turn all the same: it has a verdict to
- * come (P2) and credits to settle (P9).
+ * come (P2) and credits to settle (P9). So has a message of that queue which the agent took.
  */
 function withPrompt(session: Session, promptId: PromptId, event: SessionEvent): Session {
   if (session.queue.some((waiting) => waiting.promptId === promptId)) return session;
