@@ -210,7 +210,7 @@ export class SessionAccess extends KnownSession {
   /** The signal says that the reader has left. */
   export(format: ExportFormat, signal: AbortSignal) {
     const { tenantId, userId } = this.viewer;
-    return this.host.export(this.key, format, { tenantId, userId, signal }, this.epoch);
+    return this.host.export(this.key, format, { tenantId, userId, signal });
   }
 
   /** How the agent asks for permission, where that is not certain. */

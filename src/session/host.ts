@@ -318,14 +318,14 @@ export class SessionHost {
     return replayOf(store, key, { through, mode, bounds: settings.replay, turnsMax });
   }
 
-  /** The session as a file, in pieces; with an epoch, only if it is still the session of that. */
-  async export(key: SessionKey, format: ExportFormat, reader: ExportReader, epoch?: string) {
+  /** The session as a file, in pieces, with what kind of file that is. */
+  async export(key: SessionKey, format: ExportFormat, reader: ExportReader) {
     const found = await this.find(key);
     if (!found.ok) return found;
     // The deletion of a tenant does not wait for its exports.
     const ending = this.#world.tenants.endingOf(key.tenantId);
     const signal = AbortSignal.any([reader.signal, ending]);
-    const source = storeSource(this.#world.store, key, epoch ?? found.value.epoch);
+    const source = storeSource(this.#world.store, key);
     return exportFile(source, format, { ...reader, signal }, this.#exports);
   }
 

@@ -160,8 +160,7 @@ export function exportRoute(daemon: Daemon): Route {
             "Content-Disposition": `attachment; filename="${name}.${format}"`,
             "Content-Security-Policy": EXPORT_POLICY,
           };
-          const ended = () => void end();
-          return { ...file(mediaType, pieces, headers), afterwards: ended, end: ended };
+          return { ...file(mediaType, pieces, headers), afterwards: () => void end() };
         });
       }),
   });

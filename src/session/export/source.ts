@@ -3,7 +3,7 @@ import { isObject } from "../../core/json.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import type { HistoryTruncated } from "../../core/replay/window.ts";
-import { fail, type Result } from "../../core/result.ts";
+import type { Result } from "../../core/result.ts";
 import type {
   BackwardRange,
   EventPage,
@@ -37,29 +37,13 @@ export interface Exported {
   readonly manifest: Manifest;
 }
 
-/**
- * Reads the one session that the reader may read. If it is deleted, its id may be given to another
- * session, perhaps a private one of another user, so each read is followed by a look at whose it
- * was (P8). An epoch never comes again: if it is the same afterwards, it was the same before.
- */
-export function storeSource(store: SessionStore, key: SessionKey, epoch: string): ExportSource {
-  const { sessionId } = key;
-  const record = async (): Promise<Result<StoredRecord>> => {
-    const read = await store.readRecord(key);
-    return !read.ok || read.value.epoch === epoch ? read : fail("session_not_found", { sessionId });
-  };
-  const ofSession = async <Value>(reading: Promise<Result<Value>>): Promise<Result<Value>> => {
-    const read = await reading;
-    if (!read.ok) return read;
-    const after = await record();
-    return after.ok ? read : after;
-  };
+export function storeSource(store: SessionStore, key: SessionKey): ExportSource {
   return {
-    record,
-    manifest: () => ofSession(store.readManifest(key)),
-    messages: (range) => ofSession(store.readMessages(key, range)),
-    turns: (range) => ofSession(store.readTurns(key, range)),
-    events: (range) => ofSession(store.readEvents(key, range)),
+    record: () => store.readRecord(key),
+    manifest: () => store.readManifest(key),
+    messages: (range) => store.readMessages(key, range),
+    turns: (range) => store.readTurns(key, range),
+    events: (range) => store.readEvents(key, range),
   };
 }
 
