@@ -9,6 +9,7 @@ import type { People, Person } from "./people.fixture.ts";
 /** What a request needs in its body to come as far as looking for what it names. */
 const BODIES: Readonly<Record<string, object>> = {
   "/session/:id/prompt": { prompt: [{ type: "text", text: "say hi" }] },
+  "/agents/:name/sessions/adopt": { agentSessionId: "one" },
   "/session/:id/agent": { agent: "echo" },
   "/session/:id/model": { modelId: "echo" },
   "/session/:id/approval-mode": { mode: "default" },
