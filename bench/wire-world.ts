@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { AgentListener, AgentSession, Agents, AgentTurn } from "../src/agent/agent.ts";
 import { DONE, fail, ok } from "../src/core/result.ts";
 import { HttpServer } from "../src/server/http/server.ts";
@@ -48,6 +49,7 @@ export class WireWorld {
       tenants: new TenantGate(),
       turns: new OpenTurns(Number.POSITIVE_INFINITY),
       clock: REAL_CLOCK,
+      yield: () => yieldToEventLoop(),
       ids: RANDOM_IDS,
       redact: (text) => text,
       borders: new SecretGuard(),

@@ -20,6 +20,17 @@ describe("the source tree", () => {
   });
 });
 
+describe("session", () => {
+  it("waits only as its world says: no timers of its own, which no simulation could see", () => {
+    const timers = /\bset(?:Timeout|Interval|Immediate)\b|node:timers/;
+    const own = [...sources].filter(([path, text]) => {
+      return path.startsWith("session/") && !isTest(path) && timers.test(text);
+    });
+    // Real processes, which a simulation replaces.
+    expect(own.map(([path]) => path)).toEqual(["session/side/local-shell.ts"]);
+  });
+});
+
 describe("core", () => {
   it("only computes: no clock, no randomness, no waiting, no process, no throw", () => {
     const core = [...sources].filter(([path]) => path.startsWith("core/") && !isTest(path));

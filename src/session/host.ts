@@ -313,9 +313,9 @@ export class SessionHost {
   ): Promise<Result<SessionReplay>> {
     const found = await this.find(key);
     if (!found.ok) return found;
-    const { store, settings } = this.#world;
+    const { settings } = this.#world;
     const through = found.value.lastEventId;
-    return replayOf(store, key, { through, mode, bounds: settings.replay, turnsMax });
+    return replayOf(this.#world, key, { through, mode, bounds: settings.replay, turnsMax });
   }
 
   /** The session as a file, in pieces, with what kind of file that is. */

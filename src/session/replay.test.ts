@@ -34,14 +34,33 @@ describe("P10: a replay", () => {
     const steps: string[] = [];
     const { parse } = JSON;
     const parsing = vi.spyOn(JSON, "parse").mockImplementation((...args) => {
-      setImmediate(() => steps.push("others"));
+      steps.push("parses");
       return parse(...args);
     });
+    const others = async () => void steps.push("others");
     const order = { through: 1, mode: "full", bounds: SETTINGS.replay } as const;
-    const replay = await replayOf(store, key, order);
-    steps.push("replayed");
+    const replay = await replayOf({ store, yield: others }, key, order);
     parsing.mockRestore();
     expect(replay).toMatchObject({ ok: true });
-    expect(steps[0]).toBe(isSo ? "others" : "replayed");
+    expect(steps[0]).toBe("parses");
+    expect(steps.includes("others")).toBe(isSo);
+  });
+
+  it("waits for nothing but its world: a simulation decides when it goes on", async () => {
+    const { store, key } = await sessionWith(REPLAY_YIELD_CHARS * 2);
+    const turns: (() => void)[] = [];
+    const world = { store, yield: () => new Promise<void>((resolve) => turns.push(resolve)) };
+    const order = { through: 1, mode: "full", bounds: SETTINGS.replay } as const;
+    const replay = replayOf(world, key, order);
+    let isOver = false;
+    void replay.then(() => {
+      isOver = true;
+    });
+    for (let yields = 0; yields < 2; yields += 1) {
+      await expect.poll(() => turns.length).toBe(1);
+      expect(isOver).toBe(false);
+      turns.pop()?.();
+    }
+    expect(await replay).toMatchObject({ ok: true });
   });
 });

@@ -1,4 +1,3 @@
-import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { TenantId } from "../core/id.ts";
 import { PAGE_ROWS_MAX, REPLAY_YIELD_CHARS } from "../core/limits.ts";
 import type { LogEvent } from "../core/replay/compact.ts";
@@ -10,7 +9,7 @@ import {
 } from "../core/replay/window.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { ListFilter, Listing, SessionKey, SessionStore } from "../store/store.ts";
-import type { ReplayBounds } from "./world.ts";
+import type { ReplayBounds, SessionWorld } from "./world.ts";
 
 /** What a client is shown that loads a session, and where its stream goes on from there. */
 export interface SessionReplay {
@@ -37,10 +36,11 @@ interface ReplayOrder {
  * follows from `lastEventId` has neither a gap nor a repeat (P3).
  */
 export async function replayOf(
-  store: SessionStore,
+  world: Pick<SessionWorld, "store" | "yield">,
   key: SessionKey,
   { through: publishedThrough, mode, bounds, turnsMax = null }: ReplayOrder,
 ): Promise<Result<SessionReplay>> {
+  const { store } = world;
   const record = await store.readRecord(key);
   if (!record.ok) return record;
   const { snapshotEventId, epoch } = record.value;
@@ -52,9 +52,9 @@ export async function replayOf(
   const { turns, lastId, hasMore } = past.value;
   const open = await eventsBetween(store, key, lastId, through);
   if (!open.ok) return open;
-  if (past.value.chars > REPLAY_YIELD_CHARS) await yieldToEventLoop();
+  if (past.value.chars > REPLAY_YIELD_CHARS) await world.yield();
   const shown = compactedReplay(turns, maxBytes);
-  if (past.value.chars > REPLAY_YIELD_CHARS) await yieldToEventLoop();
+  if (past.value.chars > REPLAY_YIELD_CHARS) await world.yield();
   return ok({
     compactedReplay: shown,
     liveJournal: liveJournal(open.value, mode, {

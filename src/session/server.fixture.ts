@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { openAgents } from "../agent/open.ts";
 import { KNOWN_PROFILES } from "../agent/profile/known.ts";
 import { parseTenantId } from "../core/id.ts";
@@ -56,6 +57,7 @@ const registry = new SessionRegistry(
     tenants: new TenantGate(),
     turns: new OpenTurns(Number.POSITIVE_INFINITY),
     clock: REAL_CLOCK,
+    yield: () => setImmediate(),
     ids: RANDOM_IDS,
     redact: (text) => text,
     borders: new SecretGuard(),

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import type { Credentials } from "../agent/credential/credentials.ts";
@@ -95,6 +96,7 @@ export class Stage {
       tenants: new TenantGate(),
       turns: new OpenTurns(options.settings?.turnMemory?.allBytesMax ?? Number.POSITIVE_INFINITY),
       clock: { ...REAL_CLOCK, nowMs: () => Date.now() + stage.aheadMs },
+      yield: () => setImmediate(),
       ids: RANDOM_IDS,
       redact: (text) => guard.redact(text),
       borders: guard,

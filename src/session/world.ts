@@ -63,6 +63,8 @@ export interface SessionWorld {
   /** Who owns the sessions that are opened here. */
   readonly holder: Holder;
   readonly clock: Clock;
+  /** Resolves when all else that is ready has had its turn: long work lets others go first. */
+  yield(): Promise<void>;
   readonly ids: FreshIds;
   /** A text without the secrets that are known; the very same text if there are none in it. */
   redact(text: string): string;

@@ -86,6 +86,7 @@ export class SimulatedServer {
       tenants: new TenantGate(),
       turns: new OpenTurns(Number.POSITIVE_INFINITY),
       clock: scene.schedule.clock(number),
+      yield: () => scene.schedule.beat("server", "goes on", { server: number }),
       ids: scene.ids,
       redact: scene.words.redact,
       borders: scene.words.guard,

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import type { Agents } from "../../agent/agent.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
@@ -105,6 +106,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     holder: thisHolder(randomUUID()),
     tenants,
     clock: SYSTEM_CLOCK,
+    yield: () => setImmediate(),
     ids: RANDOM_IDS,
     redact: (text: string) => guard.redact(text),
     borders: guard,

@@ -71,7 +71,7 @@ describe("a fork", () => {
     expect(log.map(({ id }) => id)).toEqual(log.map((_, index) => index + 1));
     expect(new Set(log.map(({ data }) => data.sessionId))).toEqual(new Set([key.sessionId]));
     const order = { through: record.lastEventId, mode: "full", bounds: SETTINGS.replay } as const;
-    const replay = value(await replayOf(store, key, order));
+    const replay = value(await replayOf(stage.world, key, order));
     const shown = replay.compactedReplay.flatMap(({ type, data }) => {
       if (type !== "session_update") return [type];
       const { sessionUpdate, content } = data.update;
