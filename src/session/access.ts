@@ -179,10 +179,11 @@ export class SessionAccess extends KnownSession {
     wantsSnapshot: boolean,
   ) {
     const snapshot = wantsSnapshot ? { snapshot: () => this.host.reads.snapshot(this.#live) } : {};
-    const sees = (audience: Audience) => isVisibleTo(audience, this.viewer);
     const { userId } = this.viewer;
-    return this.host.subscribe(this.key, { ...request, ...snapshot, sees, userId });
+    return this.host.subscribe(this.key, { ...request, ...snapshot, sees: this.#sees, userId });
   }
+
+  readonly #sees = (audience: Audience) => isVisibleTo(audience, this.viewer);
 
   /** Whom it is visible to. */
   get sharing(): Sharing {
@@ -207,10 +208,10 @@ export class SessionAccess extends KnownSession {
     return this.host.replay(this.key, mode, turnsMax);
   }
 
-  /** The signal says that the reader has left. */
+  /** The signal says that the reader has left. It breaks off if the viewer sees it no more. */
   export(format: ExportFormat, signal: AbortSignal) {
     const { tenantId, userId } = this.viewer;
-    return this.host.export(this.key, format, { tenantId, userId, signal });
+    return this.host.export(this.#live, format, { tenantId, userId, signal, sees: this.#sees });
   }
 
   /** How the agent asks for permission, where that is not certain. */

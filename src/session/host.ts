@@ -20,7 +20,7 @@ import { EVICTED, retryIfEvicted } from "./eviction.ts";
 import { type ExportFormat, type ExportWriter, exportFile } from "./export/export.ts";
 import type { ExportReader } from "./export/permits.ts";
 import { ExportProcesses } from "./export/process.ts";
-import { storeSource } from "./export/source.ts";
+import { type ExportSight, storeSource } from "./export/source.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
 import { closeSession, deleteSession, reapIdle, shutDown } from "./life/ending.ts";
@@ -319,13 +319,15 @@ export class SessionHost {
   }
 
   /** The session as a file, in pieces, with what kind of file that is. */
-  async export(key: SessionKey, format: ExportFormat, reader: ExportReader) {
-    const found = await this.find(key);
-    if (!found.ok) return found;
+  export(
+    { key, epoch }: LiveSession,
+    format: ExportFormat,
+    { sees, ...reader }: ExportReader & Pick<ExportSight, "sees">,
+  ) {
     // The deletion of a tenant does not wait for its exports.
     const ending = this.#world.tenants.endingOf(key.tenantId);
     const signal = AbortSignal.any([reader.signal, ending]);
-    const source = storeSource(this.#world.store, key);
+    const source = storeSource(this.#world.store, key, { epoch, sees });
     return exportFile(source, format, { ...reader, signal }, this.#exports);
   }
 

@@ -96,7 +96,12 @@ describe("an export", () => {
     const { runtime, key, live } = await withSession(stage);
     await turn(live, "say forty-two");
     const { pieces } = value(
-      await runtime.export(key, format, { ...key, userId: null, signal: NEVER }),
+      await runtime.export(live, format, {
+        ...key,
+        userId: null,
+        signal: NEVER,
+        sees: () => true,
+      }),
     );
     let file = "";
     for await (const piece of pieces) file += piece;

@@ -132,7 +132,10 @@ export class Errands {
     const format = chance.pick<ExportFormat>(["json", "jsonl", "md", "html"]);
     const answered = await this.#desk.ask(
       `exports ${key.sessionId} as ${format}`,
-      ({ runtime }) => runtime.export(key, format, { ...key, ...READER }),
+      async ({ runtime }) => {
+        const found = await runtime.find(key);
+        return found.ok ? runtime.export(found.value, format, { ...key, ...READER }) : found;
+      },
       key,
     );
     if (!answered?.ok) return;
@@ -224,4 +227,4 @@ function isJson(text: string): boolean {
   }
 }
 
-const READER = { userId: null, signal: new AbortController().signal };
+const READER = { userId: null, signal: new AbortController().signal, sees: () => true };

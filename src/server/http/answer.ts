@@ -30,7 +30,7 @@ export type Answer =
       readonly mediaType: string;
       /** If it throws, the connection is closed, so that no client takes a part for the whole. */
       readonly pieces: AsyncIterable<string | Uint8Array>;
-      /** Ends an endless file whose reader may read no more. */
+      /** Ends an endless file whose reader may read no more; without it the file breaks off. */
       readonly end?: () => void;
     })
   | (AnswerBase & {

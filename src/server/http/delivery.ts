@@ -173,21 +173,22 @@ export class SentFiles {
 const LIMIT = { limit: FILES_SENT_MAX };
 
 /**
- * Ends a file in the middle when its tenant is deleted. Deletion does not wait for slow readers,
- * and a new tenant may take the name meanwhile: nothing of the new one may be in the file (P8).
+ * Ends a file in the middle when its reader may read no more, or its tenant is deleted. Deletion
+ * does not wait for slow readers, and a new tenant may take the name meanwhile: nothing of the new
+ * one may be in the file (P8).
  */
-export async function* tenantPieces<Piece>(
+export async function* allowedPieces<Piece>(
   pieces: AsyncIterable<Piece>,
   ending: AbortSignal,
 ): AsyncGenerator<Piece> {
-  const mustBeThere = () => {
-    if (ending.aborted) throw new Error("its tenant is being deleted, or was");
+  const mustBeAllowed = () => {
+    if (ending.aborted) throw new Error("its reader may read no more, or its tenant is deleted");
   };
-  mustBeThere();
+  mustBeAllowed();
   for await (const piece of pieces) {
-    mustBeThere();
+    mustBeAllowed();
     yield piece;
-    mustBeThere();
+    mustBeAllowed();
   }
-  mustBeThere();
+  mustBeAllowed();
 }

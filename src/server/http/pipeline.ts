@@ -9,7 +9,7 @@ import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
 import { isOperator, type RequestAuthenticator } from "./authenticator.ts";
 import { type Body, BodyReader } from "./body.ts";
 import { type ConnectionHold, type ConnectionLoad, ConnectionShares } from "./connection-shares.ts";
-import { SentFiles, tenantPieces } from "./delivery.ts";
+import { allowedPieces, SentFiles } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
 import type { ShareHolder } from "./fair-shares.ts";
 import { type Authenticated, Identification } from "./identification.ts";
@@ -317,13 +317,12 @@ export class RequestPipeline {
       return refused(excess);
     }
     if (answer.kind !== "file") return answer;
-    const pieces = tenantPieces(answer.pieces, ending);
     const { end, afterwards } = answer;
-    if (end === undefined) return { ...answer, pieces };
-    const watched = watch(endedBy(end));
+    const forbidden = new AbortController();
+    const watched = watch(endedBy(end ?? (() => forbidden.abort())));
     return {
       ...answer,
-      pieces,
+      pieces: allowedPieces(answer.pieces, AbortSignal.any([ending, forbidden.signal])),
       afterwards: (fate) => {
         watched.cancel();
         afterwards?.(fate);

@@ -167,6 +167,30 @@ describe("an export", () => {
     expect(asked.filter(isExportFormat)).toEqual(["json", "jsonl", "md", "html"]);
   });
 
+  it.each([
+    ["its id is given to another session", "another", true],
+    ["its reader does not see the session any more", "e", false],
+  ])("P8: breaks off if %s meanwhile", async (_, laterEpoch, seesLater) => {
+    const store = await openMemoryStore();
+    const key = keyOf("s");
+    const first = newSession("s");
+    expect((await store.create(key, first)).ok).toBe(true);
+    let isSeen = true;
+    const source = storeSource(store, key, { epoch: first.epoch, sees: () => isSeen });
+    const pieces = await exportSession(source, "json");
+    expect((await source.turns({ before: 9, limit: 1 })).ok).toBe(true);
+    expect((await store.delete(key, first.holder, [])).ok).toBe(true);
+    expect((await store.create(key, { ...newSession("s"), epoch: laterEpoch })).ok).toBe(true);
+    isSeen = seesLater;
+    const range = { after: 0, before: 9, limit: 1 };
+    const reads = [source.record(), source.manifest(), source.messages(range), source.turns(range)];
+    for (const read of [...reads, source.events(range)]) {
+      expect(await read).toMatchObject({ refusal: { code: "session_not_found" } });
+    }
+    await expect(textOf(pieces)).rejects.toThrow("session_not_found");
+    await store.dispose();
+  });
+
   it("reads a real store", async () => {
     const { turns, events } = storedLife(someLife());
     const store = await openMemoryStore();
@@ -190,7 +214,9 @@ describe("an export", () => {
     }
     const rest = events.filter(({ id }) => id > afterEventId).map(({ text }) => text);
     await store.commit(key, 1, commitOf({ afterEventId, events: rest }));
-    const text = await textOf(await exportSession(storeSource(store, key), "jsonl"));
+    const text = await textOf(
+      await exportSession(storeSource(store, key, { epoch: "e", sees: () => true }), "jsonl"),
+    );
     expect(text.trimEnd().split("\n")).toEqual(await lines({ turns, events, messages: [] }));
     await store.dispose();
   });

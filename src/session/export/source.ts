@@ -3,7 +3,8 @@ import { isObject } from "../../core/json.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import type { HistoryTruncated } from "../../core/replay/window.ts";
-import type { Result } from "../../core/result.ts";
+import { fail, type Result } from "../../core/result.ts";
+import type { Audience } from "../../core/session/visibility.ts";
 import type {
   BackwardRange,
   EventPage,
@@ -37,13 +38,40 @@ export interface Exported {
   readonly manifest: Manifest;
 }
 
-export function storeSource(store: SessionStore, key: SessionKey): ExportSource {
+/** The one session that a reader may read, for as long as it is that and the reader sees it. */
+export interface ExportSight {
+  readonly epoch: string;
+  sees(audience: Audience): boolean;
+}
+
+/**
+ * Reads a session for a reader. If it is deleted, its id may be given to another session, and it
+ * may be shared with fewer users than before: so each read is followed by a look at whose it was
+ * (P8). An epoch never comes again: if it is the same afterwards, it was the same before.
+ */
+export function storeSource(
+  store: SessionStore,
+  key: SessionKey,
+  { epoch, sees }: ExportSight,
+): ExportSource {
+  const { sessionId } = key;
+  const record = async (): Promise<Result<StoredRecord>> => {
+    const read = await store.readRecord(key);
+    if (!read.ok || (read.value.epoch === epoch && sees(read.value.audience))) return read;
+    return fail("session_not_found", { sessionId });
+  };
+  const ofSession = async <Value>(reading: Promise<Result<Value>>): Promise<Result<Value>> => {
+    const read = await reading;
+    if (!read.ok) return read;
+    const after = await record();
+    return after.ok ? read : after;
+  };
   return {
-    record: () => store.readRecord(key),
-    manifest: () => store.readManifest(key),
-    messages: (range) => store.readMessages(key, range),
-    turns: (range) => store.readTurns(key, range),
-    events: (range) => store.readEvents(key, range),
+    record,
+    manifest: () => ofSession(store.readManifest(key)),
+    messages: (range) => ofSession(store.readMessages(key, range)),
+    turns: (range) => ofSession(store.readTurns(key, range)),
+    events: (range) => ofSession(store.readEvents(key, range)),
   };
 }
 

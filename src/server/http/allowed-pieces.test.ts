@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { tenantPieces } from "./delivery.ts";
+import { allowedPieces } from "./delivery.ts";
 
 /** Three pieces, and what is heard when the next is wanted, or none any more. */
 async function* three(hear: (words: string) => void = () => {}) {
@@ -20,18 +20,18 @@ async function taken(pieces: AsyncIterable<string>): Promise<readonly string[]> 
   return all;
 }
 
-const GONE = "its tenant is being deleted, or was";
+const GONE = "its reader may read no more, or its tenant is deleted";
 
 describe("a file that is read while it is sent", () => {
   it("is whole if its tenant stays", async () => {
-    const pieces = tenantPieces(three(), new AbortController().signal);
+    const pieces = allowedPieces(three(), new AbortController().signal);
     expect(await taken(pieces)).toEqual(["one", "two", "three"]);
   });
 
   it("P8: is not read on for a reader who comes back when its tenant is gone", async () => {
     const heard: string[] = [];
     const ending = new AbortController();
-    const pieces = tenantPieces(
+    const pieces = allowedPieces(
       three((words) => heard.push(words)),
       ending.signal,
     );
@@ -51,14 +51,14 @@ describe("a file that is read while it is sent", () => {
       heard.push(words);
       if (words === amid) ending.abort();
     });
-    await expect(taken(tenantPieces(pieces, ending.signal))).rejects.toThrow(GONE);
+    await expect(taken(allowedPieces(pieces, ending.signal))).rejects.toThrow(GONE);
     expect(heard.at(-1)).toBe("over");
     expect(heard.at(-2)).toBe(amid);
   });
 
   it("is not begun when its tenant is on its way out", async () => {
     const heard: string[] = [];
-    const pieces = tenantPieces(
+    const pieces = allowedPieces(
       three((words) => heard.push(words)),
       AbortSignal.abort(),
     );
