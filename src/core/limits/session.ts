@@ -221,6 +221,8 @@ export const EXPORT_PROCESSES_KEPT_MIN = 1;
 export const EXPORT_PIECE_MS_MAX = 60_000;
 export const EXPORT_HEAP_BYTES_MAX = 512 * 1_024 * 1_024;
 export const EXPORT_UNREAD_MS_MAX = 120_000;
+/** The same while another reader waits for that process: 32 KiB a second is the least pace. */
+export const EXPORT_PACE_MS = 2_000;
 
 /** Readers that wait for one of these processes, of which some are kept likewise, and how long. */
 export const EXPORTS_WAITING_MAX = 64;

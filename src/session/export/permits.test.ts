@@ -6,14 +6,14 @@ import {
   EXPORTS_WAITING_MAX,
 } from "../../core/limits.ts";
 import { ManualClock } from "../../platform/manual-clock.fixture.ts";
-import { ExportPermits, type ExportReader } from "./permits.ts";
+import { type ExportPermit, ExportPermits, type ExportReader } from "./permits.ts";
 
 /** Readers, and what became of each: a permit, which they keep, or the code of a refusal. */
 class Readers {
   readonly clock = new ManualClock();
   readonly permits = new ExportPermits(this.clock);
   readonly fates = new Map<string, string>();
-  readonly #releases = new Map<string, () => void>();
+  readonly #permits = new Map<string, ExportPermit>();
   readonly #leaving = new Map<string, AbortController>();
 
   /** A reader named `tenant/user/n`; the operator has no user. */
@@ -29,20 +29,25 @@ class Readers {
       };
       void this.permits.acquire(reader).then((permit) => {
         this.fates.set(name, permit.ok ? "writes" : permit.refusal.code);
-        if (permit.ok) this.#releases.set(name, permit.value);
+        if (permit.ok) this.#permits.set(name, permit.value);
       });
     }
     await settled();
   }
 
   async ends(name: string) {
-    this.#releases.get(name)?.();
+    this.#permits.get(name)?.release();
     await settled();
   }
 
   async leaves(name: string) {
     this.#leaving.get(name)?.abort();
     await settled();
+  }
+
+  /** Those of the slow ones that have to make room, in this order. */
+  yielding(...slow: readonly string[]): readonly string[] {
+    return slow.filter((name) => this.#permits.get(name)?.mustYield());
   }
 
   get writing(): readonly string[] {
@@ -92,6 +97,25 @@ describe("P10: the processes of exports", () => {
     await readers.ends("local//0");
     await readers.comes("local//after");
     expect(readers.writing).toEqual([...names, "local//after"]);
+  });
+
+  it("are left by one slow reader for each that waits, and by none if no one waits", async () => {
+    const readers = new Readers();
+    const slow = Array.from({ length: EXPORT_PROCESSES_MAX }, (_, n) => `local//${n}`);
+    await readers.comes(...slow);
+    expect(readers.yielding(...slow)).toEqual([]);
+    await readers.comes("local//waits");
+    expect(readers.yielding(...slow)).toEqual(["local//0"]);
+    await readers.ends("local//0");
+    expect(readers.fates.get("local//waits")).toBe("writes");
+    expect(readers.yielding(...slow)).toEqual([]);
+  });
+
+  it("are not left by the readers of others for one whose own share is used up", async () => {
+    const readers = new Readers();
+    await readers.comes("quiet/eve/1", "loud/ada/1", "loud/ada/2", "loud/ada/3");
+    expect(readers.writing).toEqual(["quiet/eve/1", "loud/ada/1", "loud/ada/2"]);
+    expect(readers.yielding("quiet/eve/1", "loud/ada/2", "loud/ada/1")).toEqual(["loud/ada/2"]);
   });
 
   it("are waited for by so many only, of whom a tenant has its share", async () => {

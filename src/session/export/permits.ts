@@ -19,7 +19,18 @@ export interface ExportReader {
   readonly signal: AbortSignal;
 }
 
-type PermitAnswer = Result<() => void>;
+/** For one process. */
+export interface ExportPermit {
+  /** Gives it back; calling it again does nothing. */
+  release(): void;
+  /**
+   * Whether its reader, who is slow, has to make room for one that waits. If so, its process is
+   * ended and the permit released.
+   */
+  mustYield(): boolean;
+}
+
+type PermitAnswer = Result<ExportPermit>;
 
 interface WaitingReader {
   readonly reader: ExportReader;
@@ -30,11 +41,13 @@ interface WaitingReader {
 /**
  * Permits for the processes of exports. They are few, so a tenant and a user have a share of them
  * and of the places in the queue, and no reader waits for longer than a limit (P10). A reader that
- * leaves the queue is passed over.
+ * leaves the queue is passed over, and one that is slow makes room for one that waits.
  */
 export class ExportPermits {
   readonly #clock: Clock;
   readonly #held = new Set<ExportReader>();
+  /** Those of them that have made room and will be released. */
+  readonly #yielding = new Set<ExportReader>();
   readonly #waiting = new Set<WaitingReader>();
   #isOver = false;
 
@@ -47,10 +60,7 @@ export class ExportPermits {
     return this.#waiting.size;
   }
 
-  /**
-   * A permit as its release, or why there is none. Calling the release again does nothing. A reader
-   * that may have one passes those who wait, because they may not.
-   */
+  /** A permit, or why there is none. A reader that may have one passes those who may not. */
   async acquire(reader: ExportReader): Promise<PermitAnswer> {
     if (this.#isOver) return STOPPING;
     if (reader.signal.aborted) return LEFT;
@@ -84,20 +94,37 @@ export class ExportPermits {
     return permit;
   }
 
-  #mayHold(reader: ExportReader): boolean {
-    return !isBeyond([...this.#held], reader, EXPORT_PROCESSES_MAX, EXPORT_PROCESSES_KEPT_MIN);
+  #mayHold(reader: ExportReader, held = [...this.#held]): boolean {
+    return !isBeyond(held, reader, EXPORT_PROCESSES_MAX, EXPORT_PROCESSES_KEPT_MIN);
+  }
+
+  /** Whether a reader waits for just this one. Others, who are slow as well, may keep theirs. */
+  #isWanted(held: ExportReader): boolean {
+    const staying = [...this.#held].filter((one) => !this.#yielding.has(one));
+    const others = staying.filter((one) => one !== held);
+    return [...this.#waiting].some(({ reader }) => {
+      return !this.#mayHold(reader, staying) && this.#mayHold(reader, others);
+    });
   }
 
   #given(reader: ExportReader): PermitAnswer {
     // A copy, because one reader may hold several.
     const held = { ...reader };
     this.#held.add(held);
-    return ok(() => {
-      if (!this.#held.delete(held)) return;
-      // One whose share is used up holds none of those behind it.
-      for (const { reader: next, settle } of this.#waiting) {
-        if (this.#mayHold(next)) settle(() => this.#given(next));
-      }
+    return ok({
+      release: () => {
+        this.#yielding.delete(held);
+        if (!this.#held.delete(held)) return;
+        // One whose share is used up holds none of those behind it.
+        for (const { reader: next, settle } of this.#waiting) {
+          if (this.#mayHold(next)) settle(() => this.#given(next));
+        }
+      },
+      mustYield: () => {
+        const isWanted = this.#isWanted(held);
+        if (isWanted) this.#yielding.add(held);
+        return isWanted;
+      },
     });
   }
 }

@@ -5,13 +5,15 @@ import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   EXPORT_CHUNK_CHARS,
+  EXPORT_PACE_MS,
   EXPORT_PIECE_MS_MAX,
   EXPORT_PROCESSES_MAX,
   EXPORT_UNREAD_MS_MAX,
 } from "../../core/limits.ts";
 import { fail, ok } from "../../core/result.ts";
 import { Life } from "../../core/session/life.fixture.ts";
-import { type Clock, SYSTEM_CLOCK } from "../../platform/clock.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
+import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { keyOf } from "../../store/sample.fixture.ts";
 import { EXPORT_FORMATS, type ExportFormat, isExportFormat, openExport } from "./export.ts";
 import type { ExportReader } from "./permits.ts";
@@ -43,22 +45,6 @@ async function opened(source: ExportSource): Promise<Exported> {
   const result = await openExport(source);
   if (!result.ok) throw new Error(result.refusal.code);
   return result.value;
-}
-
-/** A clock whose timers fire when a test says so. */
-class HandClock implements Clock {
-  readonly #due = new Map<() => void, number>();
-  nowMs = () => 0;
-  after(ms: number, act: () => void) {
-    this.#due.set(act, ms);
-    return () => void this.#due.delete(act);
-  }
-  get dueMs(): readonly number[] {
-    return [...this.#due.values()];
-  }
-  fire() {
-    for (const act of this.#due.keys()) act();
-  }
 }
 
 /** The one person of a server without tokens. */
@@ -138,7 +124,7 @@ describe("P10: a reader of an export who leaves", () => {
   });
 
   it("ends its process in the middle of a piece", async () => {
-    processesWith(new HandClock(), MISBEHAVING);
+    processesWith(new ManualClock(), MISBEHAVING);
     const leaving = new AbortController();
     const code = codeOf(await opened(long()), "md", reader(leaving.signal));
     while (processes.counts.processes === 0) await turnOfLoop();
@@ -148,27 +134,54 @@ describe("P10: a reader of an export who leaves", () => {
   });
 
   it("is taken to have left if the next piece is not read for too long", async () => {
-    const clock = new HandClock();
+    const clock = new ManualClock();
     processesWith(clock);
     const file = await processes.open(await opened(long()), "jsonl", reader());
-    expect([file.ok, clock.dueMs]).toEqual([true, [EXPORT_UNREAD_MS_MAX]]);
-    clock.fire();
+    expect(file.ok).toBe(true);
+    clock.advance(EXPORT_UNREAD_MS_MAX - 1);
+    for (let turn = 0; turn < 100; turn += 1) await turnOfLoop();
+    expect(processes.counts.processes).toBe(1);
+    clock.advance(1);
     while (processes.counts.processes > 0) await turnOfLoop();
-    expect(clock.dueMs).toEqual([]);
+    expect(clock.runningCount).toBe(0);
+  });
+
+  it("or is slow while another waits, loses its process; one that reads on keeps it", async () => {
+    const clock = new ManualClock();
+    processesWith(clock);
+    const exported = await opened(long());
+    const open = async () => {
+      const file = await processes.open(exported, "jsonl", reader());
+      return file.ok ? file.value.pieces[Symbol.asyncIterator]() : expect.fail();
+    };
+    const files = await Promise.all(Array.from({ length: EXPORT_PROCESSES_MAX }, open));
+    const [slow, ...others] = files;
+    const waiting = open();
+    while (processes.counts.waiting === 0) await turnOfLoop();
+    // The others read a piece just before it is noticed how long the one has not.
+    clock.advance(EXPORT_PACE_MS - 1);
+    for (const one of others) await one.next();
+    clock.advance(1);
+    expect((await (await waiting).next()).done).toBe(false);
+    expect(processes.counts).toEqual({ processes: EXPORT_PROCESSES_MAX, waiting: 0 });
+    // What it was given before is all that it gets.
+    await slow?.next();
+    await expect(slow?.next()).rejects.toThrow("export_given_up");
+    for (const one of others) expect((await one.next()).done).toBe(false);
   });
 });
 
 describe("P10: an export that does not come to an end", () => {
   it("holds no other work, and is given up at its deadline", async () => {
-    const clock = new HandClock();
+    const clock = new ManualClock();
     const { source } = sourceOf(stored());
     processesWith(clock, MISBEHAVING);
     const outcome = codeOf(await opened(source), "md");
-    while (clock.dueMs.length === 0) await turnOfLoop();
+    while (clock.runningCount === 0) await turnOfLoop();
     // The process spins meanwhile; this one goes round as if it were not there.
     for (let turn = 0; turn < 1_000; turn += 1) await turnOfLoop();
-    expect(clock.dueMs).toEqual([EXPORT_PIECE_MS_MAX]);
-    clock.fire();
+    expect([clock.runningCount, clock.running(EXPORT_PIECE_MS_MAX)]).toEqual([1, 1]);
+    clock.advance(EXPORT_PIECE_MS_MAX);
     expect(await outcome).toBe("export_given_up");
     expect(processes.counts.processes).toBe(0);
   });
@@ -183,7 +196,7 @@ describe("P10: an export that does not come to an end", () => {
   it("ends with the server, and so does one that waits for its process", async () => {
     const { source } = sourceOf(stored());
     const exported = await opened(source);
-    processesWith(new HandClock(), MISBEHAVING);
+    processesWith(new ManualClock(), MISBEHAVING);
     const running = Array.from({ length: EXPORT_PROCESSES_MAX + 1 }, () => codeOf(exported, "md"));
     while (processes.counts.processes < EXPORT_PROCESSES_MAX) await turnOfLoop();
     await turnOfLoop();
@@ -197,7 +210,7 @@ describe("P10: an export that does not come to an end", () => {
 describe("an export that has its permit when the server stops", () => {
   it("starts no process", async () => {
     const exported = await opened(sourceOf(stored()).source);
-    processesWith(new HandClock(), MISBEHAVING);
+    processesWith(new ManualClock(), MISBEHAVING);
     const code = codeOf(exported, "md");
     await processes.end();
     const { counts } = processes;

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { type Refusal, refusal } from "../../core/error.ts";
 import {
   EXPORT_HEAP_BYTES_MAX,
+  EXPORT_PACE_MS,
   EXPORT_PIECE_MS_MAX,
   EXPORT_UNREAD_MS_MAX,
 } from "../../core/limits.ts";
@@ -9,7 +10,7 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import { threadScript } from "../../platform/thread-script.ts";
 import type { ExportFormat, ExportWriter, OpenedExport } from "./export.ts";
-import { ExportPermits, type ExportReader } from "./permits.ts";
+import { type ExportPermit, ExportPermits, type ExportReader } from "./permits.ts";
 import { ExportBroken, type Exported } from "./source.ts";
 import type { ExportJob, PageRequest, WriterMessage } from "./writer.ts";
 
@@ -58,14 +59,15 @@ export class ExportProcesses implements ExportWriter {
     if (!permit.ok) return permit;
     const process = this.#started(exported, format);
     if (!process.ok) {
-      permit.value();
+      permit.value.release();
       return process;
     }
-    const read = new ReadExport(process.value, this.#clock, () => {
+    const release = () => {
       signal.removeEventListener("abort", leave);
       this.#open.delete(read);
-      permit.value();
-    });
+      permit.value.release();
+    };
+    const read = new ReadExport(process.value, this.#clock, { ...permit.value, release });
     const leave = () => void read.end();
     this.#open.add(read);
     signal.addEventListener("abort", leave);
@@ -98,20 +100,20 @@ export class ExportProcesses implements ExportWriter {
 
 /**
  * An export with its reader, who takes its pieces one by one. A reader that does not come for the
- * next one is taken to have left.
+ * next one is taken to have left, and sooner if another reader waits for the process (P10).
  */
 class ReadExport implements OpenedExport {
   readonly #process: ExportProcess;
   readonly #clock: Clock;
-  readonly #ended: () => void;
+  readonly #permit: ExportPermit;
   readonly pieces = this.#pieces();
   #next: string | null = null;
   #callOff: CallOff = () => {};
 
-  constructor(process: ExportProcess, clock: Clock, ended: () => void) {
+  constructor(process: ExportProcess, clock: Clock, permit: ExportPermit) {
     this.#process = process;
     this.#clock = clock;
-    this.#ended = ended;
+    this.#permit = permit;
   }
 
   /** Waits for its first piece; answers why there is none. */
@@ -145,16 +147,22 @@ class ReadExport implements OpenedExport {
     this.#callOff();
     await this.#process.end(why);
     this.#callOff();
-    this.#ended();
+    this.#permit.release();
   };
 
-  #watch() {
+  #watch(unreadMs = 0) {
     this.#callOff();
-    this.#callOff = this.#clock.after(EXPORT_UNREAD_MS_MAX, () => void this.end());
+    this.#callOff = this.#clock.after(EXPORT_PACE_MS, () => {
+      const ms = unreadMs + EXPORT_PACE_MS;
+      if (ms >= EXPORT_UNREAD_MS_MAX) void this.end();
+      else if (this.#permit.mustYield()) void this.end(SLOW);
+      else this.#watch(ms);
+    });
   }
 }
 
 const LEFT = givenUp("its reader has left, or its tenant is deleted");
+const SLOW = givenUp("its reader is slow, and another waits");
 const STOPPING = new ExportBroken(refusal("server_stopping"));
 
 function givenUp(reason: string): ExportBroken {
