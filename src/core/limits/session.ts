@@ -202,6 +202,12 @@ export const PAST_INTERRUPTED_CHARS_MAX = 16_000;
 export const REPLAY_YIELD_CHARS = 256 * 1_024;
 
 /**
+ * A larger commit is decided in one turn of the event loop, and weighed and sent in another. Of the
+ * end of a large turn so much is written in one turn of the loop, or one text.
+ */
+export const COMMIT_YIELD_CHARS = 256 * 1_024;
+
+/**
  * Commits of a fork that are on their way to the store together; `ACTOR_BATCH_BYTES_MAX` bounds
  * them too. More of them would hold other requests for longer and make the fork hardly faster.
  */

@@ -12,7 +12,7 @@ import { RefusedTransitions } from "../audit/entries.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
-import { type OpenHistory, weightOf } from "./history.ts";
+import { type OpenHistory, type SnapshotOrder, type SnapshotSteps, weightOf } from "./history.ts";
 import { HeldCommands, type TakenCommand, type TurnMemory } from "./open-turns.ts";
 import { CommitPipeline } from "./pipeline.ts";
 import {
@@ -80,7 +80,7 @@ export class SessionActor implements SessionSeat {
     this.#history = opened.history;
     this.#memory = world.turns.join(opened, () => this.#shed());
     this.#refused = new RefusedTransitions(opened.key, world.log);
-    this.#pipeline = new CommitPipeline(world.store, opened, {
+    this.#pipeline = new CommitPipeline(world, opened, {
       durable: (written, session) => this.#becameDurable(written, session),
       failed: (why) => this.#storeFailed(why),
     });
@@ -146,8 +146,8 @@ export class SessionActor implements SessionSeat {
     await Promise.all(this.#participants.map((participant) => participant.end?.(why)));
   }
 
-  /** `settled` gives back the permit for the end of a large turn, which this command is. */
-  #take(taken: TakenCommand, settled?: () => void) {
+  /** With a settlement this command is the end of a large turn. */
+  #take(taken: TakenCommand, { settled, prepared }: Settlement = {}) {
     if (this.#held !== null) {
       this.#held.push(taken);
       return;
@@ -161,13 +161,14 @@ export class SessionActor implements SessionSeat {
       return;
     }
     const before = this.#session;
-    const { decision, written, isRedacted } = this.#decided(command);
+    const decided = prepared ?? this.#decided(command);
+    const { decision, written, isRedacted } = decided;
     if (settled === undefined && this.#history.isLarge && isPersisted(written)) {
-      this.#hold(taken);
+      this.#hold(taken, decided);
       return;
     }
     if (isRedacted) this.#tellRedacted(command.type);
-    const snapshot = this.#snapshotFor(command, decision, written);
+    const snapshot = this.#snapshotFor(command, decided, prepared?.snapshot ?? null);
     if (snapshot === "too large") {
       this.#refuseCommit(taken, settled);
       return;
@@ -229,15 +230,33 @@ export class SessionActor implements SessionSeat {
     return { decision: again, written: rewritten, isRedacted: true };
   }
 
-  #hold(first: TakenCommand) {
+  /** While commands are held nothing else is decided, so what was decided holds as long. */
+  #hold(first: TakenCommand, decided: Decided) {
     this.#memory.isSettling = true;
+    let snapshot: Snapshot | null = null;
     this.#held = new HeldCommands(first, this.#world.turns.settling, {
+      prepare: async () => {
+        const order = this.#snapshotOrder(first.command, decided);
+        snapshot = order && (await this.#inTurns(this.#history.snapshotSteps(order)));
+      },
       begin: () => {
         this.#held = null;
         this.#memory.isSettling = false;
       },
-      take: (taken, settled) => this.#take(taken, settled),
+      take: (taken, settled) => {
+        const prepared = { ...decided, snapshot };
+        this.#take(taken, settled === undefined ? {} : { settled, prepared });
+      },
     });
+  }
+
+  /** Each step in a turn of the event loop of its own. */
+  async #inTurns(steps: SnapshotSteps): Promise<Snapshot> {
+    for (;;) {
+      await this.#world.yield();
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
   }
 
   #tellRedacted(where: string) {
@@ -248,16 +267,21 @@ export class SessionActor implements SessionSeat {
   }
 
   #snapshotFor(
-    { type, atMs }: Command,
-    { session }: Decision,
-    written: readonly Written[],
+    command: Command,
+    decided: Decided,
+    prepared: Snapshot | null,
   ): Snapshot | "too large" | null {
-    if (session === null) return null;
-    if (!isPersisted(written)) return null;
-    const order = { session, last: written, prompt: this.#session.running, atMs };
+    const order = this.#snapshotOrder(command, decided);
+    if (order === null) return null;
+    const snapshot = prepared ?? this.#history.snapshotWith(order);
+    return order.isWhole && this.#isTooLarge(snapshot) ? "too large" : snapshot;
+  }
+
+  #snapshotOrder({ type, atMs }: Command, { decision, written }: Decided): SnapshotOrder | null {
+    const { session } = decision;
+    if (session === null || !isPersisted(written)) return null;
     const isWhole = type !== "commit_refused";
-    const snapshot = this.#history.snapshotWith({ ...order, isWhole });
-    return isWhole && this.#isTooLarge(snapshot) ? "too large" : snapshot;
+    return { session, last: written, prompt: this.#session.running, isWhole, atMs };
   }
 
   #isTooLarge(snapshot: Snapshot): boolean {
@@ -274,7 +298,7 @@ export class SessionActor implements SessionSeat {
     const { turnId } = this.#session.connection.turn;
     if (turnId === null) return settled?.();
     const command: Command = { ...this.#server(), type: "commit_refused", turnId };
-    this.#take({ ...taken, command }, settled);
+    this.#take({ ...taken, command }, settled === undefined ? {} : { settled });
   }
 
   #watchSize(atMs: number) {
@@ -356,7 +380,9 @@ export class SessionActor implements SessionSeat {
   }
 
   /** A snapshot outside of any turn; answers why there is none. */
-  snapshot(): Promise<Refusal | null> {
+  async snapshot(): Promise<Refusal | null> {
+    // The end of a turn that is being written follows the snapshot before this one.
+    await this.#held?.goesOn;
     return new Promise((resolve) => this.#checkpoint(this.#world.clock.nowMs(), resolve));
   }
 
@@ -378,6 +404,13 @@ export class SessionActor implements SessionSeat {
   #server() {
     return stampedBy(this.#world.clock, SERVER);
   }
+}
+
+interface Settlement {
+  /** Gives back the permit for the end of a large turn. */
+  readonly settled?: () => void;
+  /** What was decided and written while the command was held. */
+  readonly prepared?: Decided & { readonly snapshot: Snapshot | null };
 }
 
 interface Decided {

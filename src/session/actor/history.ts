@@ -1,4 +1,5 @@
 import {
+  COMMIT_YIELD_CHARS,
   EVENTS_KEPT_BYTES_MAX,
   EVENTS_KEPT_STRETCH_BYTES,
   HISTORY_OPEN_BYTES_MAX,
@@ -111,25 +112,37 @@ export class OpenHistory {
    * it cannot be stored, only how it ended is told again later: the rest is in the log while that
    * has it.
    */
-  snapshotWith({ session, last, prompt, isWhole, atMs }: SnapshotOrder): Snapshot {
+  snapshotWith(order: SnapshotOrder): Snapshot {
+    const steps = this.snapshotSteps(order);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  }
+
+  /** The same in steps, which take long where texts are: between them others may have their turn. */
+  *snapshotSteps({ session, last, prompt, isWhole, atMs }: SnapshotOrder): SnapshotSteps {
     const ends = last.map(({ event }) => event);
     const events = [...this.#events, ...ends];
     const lastId = events.at(-1)?.id ?? this.#snapshotEventId;
+    const texts = yield* textsOf(folded(isWhole ? events : ends), JSON.stringify);
     const turn = {
       firstId: this.#snapshotEventId + 1,
       lastId,
-      text: this.#clean(JSON.stringify(folded(isWhole ? events : ends))),
+      text: this.#clean(`[${texts.join(",")}]`),
     };
+    yield;
+    const messages = prompt === null || !isWhole ? [] : turnMessages(events, prompt);
+    const messageTexts = yield* textsOf(messages, (one) => this.#clean(messageText(one)));
     // A name that has become a secret since must not keep the session from being remembered.
     const core = { ...CORE_SLOT, payload: encode(this.#redact(writeSlot(session))) };
     const stats = { ...TALLY_SLOT, payload: encode(tallyText(withEvents(this.#tally, events))) };
     const bytes = last.reduce((sum, { text }) => sum + Buffer.byteLength(text), this.#bytes);
     const window = windowWith(this.#window, { lastId, bytes }, this.#kept);
-    const messages = prompt === null || !isWhole ? [] : turnMessages(events, prompt);
     return {
       expectedRevision: this.#revision,
       manifest: { ...this.#manifest, updatedAt: atMs },
-      messages: messages.map((message) => this.#clean(messageText(message))),
+      messages: messageTexts,
       slots: [core, stats, { ...WINDOW_SLOT, payload: encode(windowText(window)) }],
       removedSlots: [],
       ...(events.length > 0 && { turn }),
@@ -165,7 +178,28 @@ export class OpenHistory {
   }
 }
 
-interface SnapshotOrder {
+/** A snapshot in the making. */
+export type SnapshotSteps = Generator<undefined, Snapshot, undefined>;
+
+/** A step for each large text, or for some that are large together. */
+function* textsOf<Value>(
+  values: readonly Value[],
+  textOf: (value: Value) => string,
+): Generator<undefined, readonly string[], undefined> {
+  const texts: string[] = [];
+  let chars = 0;
+  for (const value of values) {
+    const text = textOf(value);
+    texts.push(text);
+    chars += text.length;
+    if (chars <= COMMIT_YIELD_CHARS) continue;
+    chars = 0;
+    yield;
+  }
+  return texts;
+}
+
+export interface SnapshotOrder {
   readonly session: Session;
   /** The events that it is written with. */
   readonly last: readonly Written[];

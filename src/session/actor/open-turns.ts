@@ -111,7 +111,9 @@ export interface TakenCommand {
 }
 
 interface HeldDeps {
-  /** The permit is there: commands that come from now on are not held. */
+  /** Writes what the first command comes to, in steps (P10). */
+  prepare(): Promise<void>;
+  /** All is ready: commands that come from now on are not held. */
   begin(): void;
   /** `settled` gives back the permit for the end of a large turn, which this command is. */
   take(taken: TakenCommand, settled?: () => void): void;
@@ -127,14 +129,20 @@ export class HeldCommands {
   /** Resolves when all of them are decided. */
   readonly goesOn: Promise<void>;
 
-  constructor(first: TakenCommand, settling: Semaphore, { begin, take }: HeldDeps) {
+  constructor(first: TakenCommand, settling: Semaphore, deps: HeldDeps) {
+    const { prepare, begin, take } = deps;
     this.#commands = [first];
-    this.goesOn = settling.acquire().then((release) => {
+    this.goesOn = settling.acquire().then(async (release) => {
+      const failed = await prepare().then(
+        () => null,
+        (thrown: unknown) => ({ thrown }),
+      );
       begin();
       for (const taken of this.#commands) {
         try {
-          if (taken === first) take(taken, release);
-          else take(taken);
+          if (taken !== first) take(taken);
+          else if (failed === null) take(taken, release);
+          else throw failed.thrown;
         } catch (thrown) {
           if (taken === first) release();
           taken.reject(thrown);

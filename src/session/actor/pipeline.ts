@@ -1,14 +1,19 @@
 import type { Refusal } from "../../core/error.ts";
-import { ACTOR_BATCH_BYTES_MAX, ACTOR_BYTES_WAITING_MAX } from "../../core/limits.ts";
+import {
+  ACTOR_BATCH_BYTES_MAX,
+  ACTOR_BYTES_WAITING_MAX,
+  COMMIT_YIELD_CHARS,
+} from "../../core/limits.ts";
+import type { Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import type {
   Commit,
   JournalEntry,
   SessionKey,
   SessionRecord,
-  SessionStore,
   Snapshot,
 } from "../../store/store.ts";
+import type { SessionWorld } from "../world.ts";
 import type { Written } from "./written.ts";
 
 /** What one decision adds to the log, and what is to happen when that is on the disk. */
@@ -43,26 +48,29 @@ interface PendingCommit {
 /**
  * Carries decisions to the store, in order and without waiting for one before sending the next.
  * What was decided in one go travels in one commit; a snapshot travels alone, because it stands
- * and falls as a whole. After the first failure nothing more is sent.
+ * and falls as a whole. After the first failure nothing more is sent. The store scans, weighs and
+ * copies what it is given, so a large commit is given to it in a turn of its own (P10).
  */
 export class CommitPipeline {
-  readonly #store: SessionStore;
+  readonly #world: Pick<SessionWorld, "store" | "yield">;
   readonly #key: SessionKey;
   readonly #term: number;
   readonly #observer: CommitObserver;
   #afterEventId: number;
   #open: PendingCommit | null = null;
   readonly #underWay = new Set<PendingCommit>();
+  /** While a large commit waits for its turn, those behind it wait too. */
+  #turn: Promise<void> | null = null;
   #bytesWaiting = 0;
   #failure: Refusal | null = null;
   #roomers: (() => void)[] = [];
 
   constructor(
-    store: SessionStore,
+    world: Pick<SessionWorld, "store" | "yield">,
     at: { readonly key: SessionKey; readonly term: number; readonly lastEventId: number },
     observer: CommitObserver,
   ) {
-    this.#store = store;
+    this.#world = world;
     this.#key = at.key;
     this.#term = at.term;
     this.#afterEventId = at.lastEventId;
@@ -143,12 +151,24 @@ export class CommitPipeline {
     };
     this.#afterEventId += written.length;
     this.#underWay.add(batch);
-    void this.#store.commit(this.#key, this.#term, commit).then((committed) => {
+    void this.#committed(batch, commit).then((committed) => {
       this.#underWay.delete(batch);
       if (this.#failure !== null) settle(batch, this.#failure);
       else if (committed.ok) this.#succeed(batch);
       else this.#fail(batch, committed.refusal);
     });
+  }
+
+  async #committed({ bytes }: PendingCommit, commit: Commit): Promise<Result<unknown>> {
+    const isLarge = bytes + charsOf(commit.snapshot) > COMMIT_YIELD_CHARS;
+    if (isLarge) this.#turn = (this.#turn ?? Promise.resolve()).then(() => this.#world.yield());
+    const turn = this.#turn;
+    if (turn !== null) {
+      await turn;
+      if (this.#turn === turn) this.#turn = null;
+      if (this.#failure !== null) return { ok: false, refusal: this.#failure };
+    }
+    return this.#world.store.commit(this.#key, this.#term, commit);
   }
 
   #succeed(batch: PendingCommit) {
@@ -173,6 +193,12 @@ export class CommitPipeline {
     this.#roomers = [];
     for (const enter of roomers) enter();
   }
+}
+
+function charsOf(snapshot: Snapshot | undefined): number {
+  if (snapshot === undefined) return 0;
+  const { messages, turn } = snapshot;
+  return messages.reduce((sum, { length }) => sum + length, turn?.text.length ?? 0);
 }
 
 /** Answers all decisions of this commit, once. */
