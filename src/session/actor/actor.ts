@@ -12,10 +12,16 @@ import { RefusedTransitions } from "../audit/entries.ts";
 import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
-import { type OpenHistory, type SnapshotOrder, type SnapshotSteps, weightOf } from "./history.ts";
-import { HeldCommands, type TakenCommand, type TurnMemory } from "./open-turns.ts";
+import { type OpenHistory, type SnapshotContent, weightOf } from "./history.ts";
+import {
+  HeldCommands,
+  type LargeTurnEnd,
+  type TakenCommand,
+  type TurnMemory,
+} from "./open-turns.ts";
 import { CommitPipeline } from "./pipeline.ts";
 import {
+  type Decided,
   isPersisted,
   isSameRecord,
   type Outcome,
@@ -147,7 +153,7 @@ export class SessionActor implements SessionSeat {
   }
 
   /** With a settlement this command is the end of a large turn. */
-  #take(taken: TakenCommand, { settled, prepared }: Settlement = {}) {
+  #take(taken: TakenCommand, { settled, prepared }: LargeTurnEnd = {}) {
     if (this.#held !== null) {
       this.#held.push(taken);
       return;
@@ -168,7 +174,7 @@ export class SessionActor implements SessionSeat {
       return;
     }
     if (isRedacted) this.#tellRedacted(command.type);
-    const snapshot = this.#snapshotFor(command, decided, prepared?.snapshot ?? null);
+    const snapshot = this.#snapshotFor(command, decided, prepared?.snapshot);
     if (snapshot === "too large") {
       this.#refuseCommit(taken, settled);
       return;
@@ -233,30 +239,18 @@ export class SessionActor implements SessionSeat {
   /** While commands are held nothing else is decided, so what was decided holds as long. */
   #hold(first: TakenCommand, decided: Decided) {
     this.#memory.isSettling = true;
-    let snapshot: Snapshot | null = null;
     this.#held = new HeldCommands(first, this.#world.turns.settling, {
       prepare: async () => {
-        const order = this.#snapshotOrder(first.command, decided);
-        snapshot = order && (await this.#inTurns(this.#history.snapshotSteps(order)));
+        const content = this.#snapshotContent(first.command, decided);
+        const snapshot = content && (await this.#history.snapshotInTurns(content, this.#world));
+        return { ...decided, snapshot };
       },
       begin: () => {
         this.#held = null;
         this.#memory.isSettling = false;
       },
-      take: (taken, settled) => {
-        const prepared = { ...decided, snapshot };
-        this.#take(taken, settled === undefined ? {} : { settled, prepared });
-      },
+      take: (taken, end) => this.#take(taken, end),
     });
-  }
-
-  /** Each step in a turn of the event loop of its own. */
-  async #inTurns(steps: SnapshotSteps): Promise<Snapshot> {
-    for (;;) {
-      await this.#world.yield();
-      const { done, value } = steps.next();
-      if (done) return value;
-    }
   }
 
   #tellRedacted(where: string) {
@@ -266,18 +260,17 @@ export class SessionActor implements SessionSeat {
     });
   }
 
-  #snapshotFor(
-    command: Command,
-    decided: Decided,
-    prepared: Snapshot | null,
-  ): Snapshot | "too large" | null {
-    const order = this.#snapshotOrder(command, decided);
-    if (order === null) return null;
-    const snapshot = prepared ?? this.#history.snapshotWith(order);
-    return order.isWhole && this.#isTooLarge(snapshot) ? "too large" : snapshot;
+  #snapshotFor(command: Command, decided: Decided, prepared?: Snapshot | null) {
+    const content = this.#snapshotContent(command, decided);
+    if (content === null) return null;
+    const snapshot = prepared ?? this.#history.snapshotWith(content);
+    return content.isWhole && this.#isTooLarge(snapshot) ? "too large" : snapshot;
   }
 
-  #snapshotOrder({ type, atMs }: Command, { decision, written }: Decided): SnapshotOrder | null {
+  #snapshotContent(
+    { type, atMs }: Command,
+    { decision, written }: Decided,
+  ): SnapshotContent | null {
     const { session } = decision;
     if (session === null || !isPersisted(written)) return null;
     const isWhole = type !== "commit_refused";
@@ -404,18 +397,4 @@ export class SessionActor implements SessionSeat {
   #server() {
     return stampedBy(this.#world.clock, SERVER);
   }
-}
-
-interface Settlement {
-  /** Gives back the permit for the end of a large turn. */
-  readonly settled?: () => void;
-  /** What was decided and written while the command was held. */
-  readonly prepared?: Decided & { readonly snapshot: Snapshot | null };
-}
-
-interface Decided {
-  readonly decision: Decision;
-  readonly written: readonly Written[];
-  /** A secret was found in it, and is gone. */
-  readonly isRedacted: boolean;
 }

@@ -112,16 +112,28 @@ export class OpenHistory {
    * it cannot be stored, only how it ended is told again later: the rest is in the log while that
    * has it.
    */
-  snapshotWith(order: SnapshotOrder): Snapshot {
-    const steps = this.snapshotSteps(order);
+  snapshotWith(content: SnapshotContent): Snapshot {
+    const steps = this.#snapshotSteps(content);
     for (;;) {
       const { done, value } = steps.next();
       if (done) return value;
     }
   }
 
-  /** The same in steps, which take long where texts are: between them others may have their turn. */
-  *snapshotSteps({ session, last, prompt, isWhole, atMs }: SnapshotOrder): SnapshotSteps {
+  /** The same, each long step of it in a turn of the event loop of its own (P10). */
+  async snapshotInTurns(
+    content: SnapshotContent,
+    world: Pick<SessionWorld, "yield">,
+  ): Promise<Snapshot> {
+    const steps = this.#snapshotSteps(content);
+    for (;;) {
+      await world.yield();
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  }
+
+  *#snapshotSteps({ session, last, prompt, isWhole, atMs }: SnapshotContent): SnapshotSteps {
     const ends = last.map(({ event }) => event);
     const events = [...this.#events, ...ends];
     const lastId = events.at(-1)?.id ?? this.#snapshotEventId;
@@ -179,7 +191,7 @@ export class OpenHistory {
 }
 
 /** A snapshot in the making. */
-export type SnapshotSteps = Generator<undefined, Snapshot, undefined>;
+type SnapshotSteps = Generator<undefined, Snapshot, undefined>;
 
 /** A step for each large text, or for some that are large together. */
 function* textsOf<Value>(
@@ -199,7 +211,7 @@ function* textsOf<Value>(
   return texts;
 }
 
-export interface SnapshotOrder {
+export interface SnapshotContent {
   readonly session: Session;
   /** The events that it is written with. */
   readonly last: readonly Written[];

@@ -2,8 +2,9 @@ import type { TenantId, UserId } from "../../core/id.ts";
 import { TURNS_SETTLED_AT_ONCE_MAX } from "../../core/limits.ts";
 import type { Command } from "../../core/session/command.ts";
 import { Semaphore } from "../../platform/semaphore.ts";
+import type { Snapshot } from "../../store/store.ts";
 import type { OpenSession } from "./actor.ts";
-import type { Outcome } from "./written.ts";
+import type { Decided, Outcome } from "./written.ts";
 
 /** Whose memory a turn takes: that of the session's tenant, and of the user who made it. */
 interface TurnUser {
@@ -110,13 +111,23 @@ export interface TakenCommand {
   reject(thrown: unknown): void;
 }
 
+/** What was decided and written while a command was held. */
+type Prepared = Decided & { readonly snapshot: Snapshot | null };
+
+/** What the end of a large turn is taken with. */
+export interface LargeTurnEnd {
+  /** Gives back the permit for it. */
+  readonly settled?: () => void;
+  readonly prepared?: Prepared;
+}
+
 interface HeldDeps {
   /** Writes what the first command comes to, in steps (P10). */
-  prepare(): Promise<void>;
+  prepare(): Promise<Prepared>;
   /** All is ready: commands that come from now on are not held. */
   begin(): void;
-  /** `settled` gives back the permit for the end of a large turn, which this command is. */
-  take(taken: TakenCommand, settled?: () => void): void;
+  /** The first command is the end of a large turn. */
+  take(taken: TakenCommand, end?: LargeTurnEnd): void;
 }
 
 /**
@@ -133,16 +144,13 @@ export class HeldCommands {
     const { prepare, begin, take } = deps;
     this.#commands = [first];
     this.goesOn = settling.acquire().then(async (release) => {
-      const failed = await prepare().then(
-        () => null,
-        (thrown: unknown) => ({ thrown }),
-      );
+      const prepared = await prepare().catch((thrown: unknown) => ({ thrown }));
       begin();
       for (const taken of this.#commands) {
         try {
           if (taken !== first) take(taken);
-          else if (failed === null) take(taken, release);
-          else throw failed.thrown;
+          else if ("thrown" in prepared) throw prepared.thrown;
+          else take(taken, { settled: release, prepared });
         } catch (thrown) {
           if (taken === first) release();
           taken.reject(thrown);

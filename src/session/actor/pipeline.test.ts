@@ -41,7 +41,7 @@ const LARGE = COMMIT_YIELD_CHARS + 1;
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("P10: a large commit", () => {
-  it("is given to the store in a turn of its own, and none goes before an earlier one", async () => {
+  it("is given to the store in a turn of its own, and none goes before it", async () => {
     const { given, turns, add, pipeline, failures } = await opened();
     add("a");
     await settled();

@@ -1,5 +1,6 @@
 import type { Refusal } from "../../core/error.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
+import type { Decision } from "../../core/session/draft.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import { type FirstAnswer, pendingCount, type Session } from "../../core/session/state.ts";
 import { nameOf } from "../../core/session/title.ts";
@@ -20,6 +21,14 @@ export function writeEvents(events: readonly SessionEvent[], firstId: number): r
     const numbered = { id, ...event };
     return { id, event: numbered, text: JSON.stringify(numbered) };
   });
+}
+
+/** What a command comes to, with its events as they are stored. */
+export interface Decided {
+  readonly decision: Decision;
+  readonly written: readonly Written[];
+  /** A secret was found in it, and is gone. */
+  readonly isRedacted: boolean;
 }
 
 /** What a command came to, told when everything that it rests on is durable (P1). */
