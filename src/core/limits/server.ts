@@ -71,6 +71,12 @@ export const BODY_VALUES_MAX = 100_000;
 /** How deep a body may be nested: some of it goes on to an agent, inside a message of ours. */
 export const BODY_NESTING_MAX = 256;
 
+/** Fields of a body that its route does not know: each is compared with all that it knows. */
+export const FIELDS_UNKNOWN_MAX = 64;
+
+/** How much of the name of such a field an answer repeats. */
+export const FIELD_NAME_SHOWN_CHARS_MAX = 64;
+
 /** A larger body is parsed in one turn of the event loop and handled in another. */
 export const BODY_YIELD_BYTES = 256 * 1_024;
 

@@ -70,6 +70,15 @@ export function refused(why: Refusal, headers: AnswerHeaders = {}): Answer {
   return json(status, errorBody(why), { ...later, ...headers });
 }
 
+/** The same answer, with the names of fields that were not used, if there are any. */
+export function naming(answer: Answer, ignored: readonly string[]): Answer {
+  if (ignored.length === 0 || answer.kind !== "json" || answer.status >= 400) return answer;
+  // The text of a loaded session is large, so it is not parsed again.
+  const rest = answer.text.slice(0, -1);
+  const comma = rest === "{" ? "" : ",";
+  return { ...answer, text: `${rest}${comma}"ignored":${JSON.stringify(ignored)}}` };
+}
+
 /** Answers with the value, or with the refusal. */
 export function answerTo<Value>(result: Result<Value>, answerOf: (value: Value) => Answer): Answer {
   return result.ok ? answerOf(result.value) : refused(result.refusal);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { refusal } from "../../core/error.ts";
 import { type Answer, file, json, refused } from "./answer.ts";
 import { route } from "./route.ts";
@@ -105,6 +106,20 @@ describe("the client id of a request", () => {
     const world = await serve(routes);
     const answer = await world.post("/registered", {}, { "x-qwen-client-id": "" });
     expect(bodyOf(answer)).toMatchObject({ clientId: null });
+  });
+});
+
+describe("the fields of a body that a route does not know", () => {
+  const row = { method: "POST", path: "/set", needs: null, fields: z.object({ budget: z.any() }) };
+  const setting = (answer: Answer) => route({ ...row, method: "POST", handle: async () => answer });
+
+  it.each<[Answer, object]>([
+    [json(200, {}), { ignored: ["colour"] }],
+    [json(201, { a: 1 }), { a: 1, ignored: ["colour"] }],
+    [json(409, { code: "x" }), { code: "x" }],
+  ])("are named in the answer %j, unless it is a refusal", async (answer, body) => {
+    const world = await serve([setting(answer)]);
+    expect(bodyOf(await world.post("/set", { colour: 1 }))).toEqual(body);
   });
 });
 

@@ -1,9 +1,11 @@
+import type { z } from "zod";
 import { type ClientId, parseClientId, type TenantId, type UserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Permission, Role } from "../../core/permission.ts";
 import type { HonouredFeature } from "../route/server-info.ts";
-import { type Answer, json } from "./answer.ts";
+import { type Answer, json, naming, refused } from "./answer.ts";
 import type { BodyKind } from "./body.ts";
+import { checkFields, fieldsOf } from "./body-fields.ts";
 
 /** The methods that allowed web pages may use; see `origins.ts`. */
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -97,6 +99,11 @@ export interface CallerRoute<Path extends string = string> extends RouteRow<Path
   readonly gate?: "caller" | "strict";
   /** The permission that the caller's role needs; null admits every caller. */
   readonly needs: Permission | null;
+  /**
+   * The schema of the body, where the route creates or sets something. An unknown field that looks
+   * like a mistyped one of these is refused; the answer names any other as ignored.
+   */
+  readonly fields?: z.ZodType;
   handle(request: ServerRequest<ParamsOf<Path>>): Promise<Answer>;
 }
 
@@ -108,9 +115,16 @@ export function bodyKindOf({ body, method }: Route): BodyKind {
   return body ?? (method === "GET" ? "none" : "json");
 }
 
-/** Types the handler by the parameters of its path. */
+/** Types the handler by the parameters of its path, and has it see only bodies of its fields. */
 export function route<const Path extends string>(row: Route<Path>): Route {
-  return row;
+  if (row.gate === "open" || row.fields === undefined) return row;
+  const fields = fieldsOf(row.fields) ?? new Map();
+  const handle: typeof row.handle = async (request) => {
+    const ignored = checkFields(fields, request.body);
+    if (!ignored.ok) return refused(ignored.refusal);
+    return naming(await row.handle(request), ignored.value);
+  };
+  return { ...row, handle };
 }
 
 export type Match =
