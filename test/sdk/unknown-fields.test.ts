@@ -1,6 +1,6 @@
 import { DaemonClient } from "@qwen-code/sdk/daemon";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../src/core/json.ts";
+import { isObject, type JsonObject } from "../../src/core/json.ts";
 import { sharedServer } from "../server/serve.fixture.ts";
 
 const TOKEN = "a-token-of-the-operator";
@@ -11,11 +11,15 @@ interface Answered {
   readonly body: JsonObject;
 }
 
+function objectIn(value: unknown): JsonObject {
+  return isObject(value) ? value : expect.fail("no object");
+}
+
 async function send(method: string, path: string, body: object): Promise<Answered> {
   const headers = { "content-type": "application/json", authorization: `Bearer ${TOKEN}` };
   const text = JSON.stringify(body);
   const answer = await fetch(`${server().url}${path}`, { method, headers, body: text });
-  return { status: answer.status, body: await answer.json() };
+  return { status: answer.status, body: objectIn(await answer.json()) };
 }
 
 /** A session of its own, and what its answer says of the fields of its request. */
@@ -117,8 +121,8 @@ function recordingClient() {
     token: TOKEN,
     fetch: async (input, init) => {
       const answer = await fetch(input, init);
-      const { ignored: names = [] } = await answer.clone().json();
-      for (const name of names) ignored.add(name);
+      const { ignored: names } = objectIn(await answer.clone().json());
+      for (const name of Array.isArray(names) ? names : []) ignored.add(name);
       return answer;
     },
   });

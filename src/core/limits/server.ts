@@ -77,6 +77,9 @@ export const FIELDS_UNKNOWN_MAX = 64;
 /** How much of the name of such a field an answer repeats. */
 export const FIELD_NAME_SHOWN_CHARS_MAX = 64;
 
+/** A body that is no JSON is looked through for the place, which costs more than parsing it. */
+export const JSON_FAULT_CHARS_MAX = 256 * 1_024;
+
 /** A larger body is parsed in one turn of the event loop and handled in another. */
 export const BODY_YIELD_BYTES = 256 * 1_024;
 
