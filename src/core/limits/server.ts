@@ -136,10 +136,14 @@ export const RATE_SWEEP_MS = 1_000;
 /** The longest wait that a timer takes. */
 export const OPTION_MS_MAX = 2_147_483_647;
 
+/** The name of a machine, as DNS has it. */
+export const HOST_CHARS_MAX = 253;
+
 /** What a person may configure: a token, an address, a path, and how many of the latter two. */
 export const TOKEN_CHARS_MAX = 4_096;
 export const OPTION_TEXT_CHARS_MAX = 4_096;
 export const ORIGINS_MAX = 64;
+export const HOSTS_MAX = 64;
 export const PROXIES_MAX = 64;
 export const WORKSPACES_MAX = 64;
 

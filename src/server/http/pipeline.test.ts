@@ -27,9 +27,31 @@ describe("a request", () => {
     expect(answer.status).toBe(404);
     expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
     expect(bodyOf(answer)).toEqual({
-      error: "There is nothing at this path.",
+      error:
+        "There is nothing at this path. All routes are in docs/protocol.md; " +
+        "GET /capabilities says what this server offers.",
       code: "route_not_found",
+      advice: expect.any(String),
     });
+  });
+
+  it.each([
+    ["POST", "/sessions", "POST /session"],
+    ["GET", "/Session", "POST /session"],
+    ["POST", "/session/6f0c/promt", "POST /session/:id/prompt"],
+    ["PATCH", "/session/6f0c/meta-dta", "PATCH /session/:id/metadata"],
+    ["GET", "/halth", "GET /health"],
+    ["GET", "/session/6f0c/secrets", undefined],
+    ["POST", `/session/6f0c/${"prompt".repeat(1_000)}`, undefined],
+  ])("for a path that is near another one is told which: %s %s", async (method, path, meant) => {
+    const world = await serve([
+      mirror({ path: "/session" }),
+      mirror({ path: "/session/:id/prompt" }),
+      mirror({ path: "/session/:id/metadata", method: "PATCH" }),
+    ]);
+    const answer = bodyOf(await world.ask(path, { method }));
+    expect(answer.didYouMean).toBe(meant);
+    expect(String(answer.error).includes(`Did you mean ${meant}? `)).toBe(meant !== undefined);
   });
 
   it("with another method is told which ones there are", async () => {
@@ -37,7 +59,10 @@ describe("a request", () => {
     const answer = await world.ask("/health", { method: "DELETE" });
     expect(answer.status).toBe(405);
     expect(answer.headers.allow).toBe("GET, HEAD, OPTIONS");
-    expect(bodyOf(answer)).toMatchObject({ code: "method_not_allowed" });
+    expect(bodyOf(answer)).toMatchObject({
+      error: "DELETE is not possible here; these are: GET, HEAD, OPTIONS.",
+      code: "method_not_allowed",
+    });
   });
 
   it("may ask what is possible", async () => {

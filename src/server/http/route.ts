@@ -195,7 +195,7 @@ export class RouteTable {
 }
 
 /** The segments of a path. A trailing slash means nothing. */
-function segmentsOf(path: string): readonly string[] {
+export function segmentsOf(path: string): readonly string[] {
   const inner = path.replace(/^\//, "").replace(/\/$/, "");
   return inner === "" ? [] : inner.split("/");
 }

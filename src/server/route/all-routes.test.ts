@@ -69,7 +69,9 @@ describe("all routes of a server", () => {
       isPreflight: true,
       isCrossSite: true,
     };
-    const { headers } = new CorsGate([origin]).judge(asked, new OwnNames("127.0.0.1", 80, false));
+    const at = { hostname: "127.0.0.1", port: 80, needsToken: false, allowHosts: [] };
+    const own = new OwnNames(at);
+    const { headers } = new CorsGate([origin]).judge(asked, own);
     const allowed = headers["Access-Control-Allow-Methods"]?.split(", ") ?? [];
     expect(allowed).toContain("POST");
     expect(table.routes.filter(({ method }) => !allowed.includes(method))).toEqual([]);
