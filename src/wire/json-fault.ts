@@ -1,7 +1,7 @@
 import { JSON_FAULT_CHARS_MAX } from "../core/limits.ts";
 
 /** Where a text stops being JSON, and why. Lines and columns begin at 1. */
-export interface JsonFault {
+export interface SyntaxFault {
   readonly line: number;
   readonly column: number;
   /** Of the text itself it has one character at most: the rest may be secret. */
@@ -9,10 +9,10 @@ export interface JsonFault {
 }
 
 /**
- * The first fault of a text that `JSON.parse` refuses, whose own errors often do not say where. Null
- * if the text is too long to be looked through.
+ * The first fault of a text that `JSON.parse` refuses, whose own errors often do not say where.
+ * Null if the text is too long to be looked through.
  */
-export function faultOf(text: string): JsonFault | null {
+export function faultOf(text: string): SyntaxFault | null {
   if (text.length > JSON_FAULT_CHARS_MAX) return null;
   const scan = new JsonScan(text);
   const expected = scan.all() ?? "JSON";

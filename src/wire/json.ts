@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../core/json.ts";
-import { faultOf, type JsonFault } from "./json-fault.ts";
+import { faultOf, type SyntaxFault } from "./json-fault.ts";
 
 /**
  * Whether a JSON text is nested deeper than the limit. It is asked before parsing, because a value
@@ -60,7 +60,7 @@ const END_BRACE = 0x7d;
 export type JsonBody =
   | { readonly kind: "object"; readonly object: JsonObject }
   /** Null says no more about it: it is no UTF-8, or too long to be looked through. */
-  | { readonly kind: "malformed"; readonly fault: JsonFault | null }
+  | { readonly kind: "malformed"; readonly fault: SyntaxFault | null }
   | { readonly kind: Excess };
 
 export interface JsonLimits {

@@ -73,7 +73,8 @@ function* unknownIn(known: BodyFields, body: JsonObject, at: string): Generator<
 }
 
 function mistyped(path: string, meant: string): Result<never> {
-  const reason = `The body is not valid at ${path}: there is no such field; did you mean "${meant}"?`;
+  const problem = `there is no such field; did you mean "${meant}"?`;
+  const reason = `The body is not valid at ${path}: ${problem}`;
   return fail("invalid_request", { reason, path, didYouMean: meant });
 }
 

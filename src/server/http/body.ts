@@ -22,7 +22,7 @@ import {
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { readJsonBody } from "../../wire/json.ts";
-import type { JsonFault } from "../../wire/json-fault.ts";
+import type { SyntaxFault } from "../../wire/json-fault.ts";
 import { FairShares, type ShareHolder } from "./fair-shares.ts";
 
 export interface Body {
@@ -286,7 +286,7 @@ function bytesOf(bytes: Buffer): Result<Body> {
 
 const JSON_LIMITS = { depthMax: BODY_NESTING_MAX, valuesMax: BODY_VALUES_MAX };
 
-function invalidJson(fault: JsonFault | null): Result<never> {
+function invalidJson(fault: SyntaxFault | null): Result<never> {
   if (fault === null) return fail("invalid_json", { reason: "it is no JSON in UTF-8" });
   const { line, column, reason } = fault;
   const where = `at line ${line}, column ${column}`;

@@ -13,7 +13,6 @@ import { allowedPieces, SentFiles } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
 import type { ShareHolder } from "./fair-shares.ts";
 import { type Authenticated, Identification } from "./identification.ts";
-import { routeNotFound } from "./near-route.ts";
 import { CorsGate, isCrossSite, networkOf, type OwnNames, TrustedProxies } from "./origins.ts";
 import type { RateLimiter, RateTier } from "./rate-limiter.ts";
 import { noteRoute } from "./request-scope.ts";
@@ -203,7 +202,7 @@ export class RequestPipeline {
       return refused(refusal("invalid_request", { reason: "Malformed URL encoding" }));
     }
     if (match.kind === "unknown") {
-      return refused(routeNotFound(this.#deps.table.routes, method, segments));
+      return refused(this.#deps.table.notFound(method, segments));
     }
     const { allow } = match;
     if (method === "OPTIONS") return empty({ Allow: allow });

@@ -1,7 +1,9 @@
 import type { z } from "zod";
+import { type Refusal, refusal } from "../../core/error.ts";
 import { type ClientId, parseClientId, type TenantId, type UserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Permission, Role } from "../../core/permission.ts";
+import { editDistance, nearestName } from "../../core/spelling.ts";
 import type { HonouredFeature } from "../route/server-info.ts";
 import { type Answer, json, naming, refused } from "./answer.ts";
 import type { BodyKind } from "./body.ts";
@@ -174,6 +176,17 @@ export class RouteTable {
     return this.#nodeAt(path, childOf)?.routes.has(method) ?? false;
   }
 
+  /** Says where the routes are written, and which one the request may have meant. */
+  notFound(method: string, segments: readonly string[]): Refusal {
+    const near = nearestRoute(this.routes, method, segments);
+    if (near === null) return refusal("route_not_found", { advice: ALL_ROUTES });
+    const didYouMean = `${near.method} ${near.path}`;
+    return refusal("route_not_found", {
+      advice: `Did you mean ${didYouMean}? ${ALL_ROUTES}`,
+      didYouMean,
+    });
+  }
+
   #add(route: Route) {
     const node = this.#nodeAt(
       route.path,
@@ -194,8 +207,41 @@ export class RouteTable {
   }
 }
 
+const ALL_ROUTES =
+  "All routes are in docs/protocol.md; GET /capabilities says what this server offers.";
+
+/** The route whose words are nearest, where all are near; of equal ones that of the method. */
+function nearestRoute(
+  routes: readonly Route[],
+  method: string,
+  segments: readonly string[],
+): Route | null {
+  let nearest: Route | null = null;
+  let least = Number.POSITIVE_INFINITY;
+  for (const route of routes) {
+    const distance = distanceTo(route, segments) + (route.method === method ? 0 : 0.5);
+    if (distance >= least) continue;
+    nearest = route;
+    least = distance;
+  }
+  return nearest;
+}
+
+function distanceTo({ path }: Route, segments: readonly string[]): number {
+  const names = segmentsOf(path);
+  if (names.length !== segments.length) return Number.POSITIVE_INFINITY;
+  const edits = names.map((name, at) => {
+    const given = segments[at] ?? "";
+    if (name.startsWith(":") || name === given) return 0;
+    return nearestName(given, [name]) === null
+      ? Number.POSITIVE_INFINITY
+      : editDistance(given, name);
+  });
+  return edits.reduce((sum, one) => sum + one, 0);
+}
+
 /** The segments of a path. A trailing slash means nothing. */
-export function segmentsOf(path: string): readonly string[] {
+function segmentsOf(path: string): readonly string[] {
   const inner = path.replace(/^\//, "").replace(/\/$/, "");
   return inner === "" ? [] : inner.split("/");
 }
