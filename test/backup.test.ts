@@ -222,7 +222,7 @@ describe("backups of a server at work", { timeout: 240_000 }, () => {
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const server = await ServeProcess.start();
     onTestFinished(() => server.end());
-    const made = await fetch(`${server.url}/session`, { method: "POST", body: "{}" });
+    const made = await fetch(`${server.url}/session`, { method: "POST" });
     const { sessionId } = JSON.parse(await made.text());
     expect(parseSessionId(sessionId)).not.toBeNull();
     const backup = join(folder, "backup");

@@ -128,6 +128,12 @@ export const REPLAY_JOURNAL_BYTES_MAX = 8 * 1_024 * 1_024;
 /** Chunks joined into one entry of the live journal, so that an entry stays quick to show. */
 export const REPLAY_JOURNAL_CHUNKS_JOINED_MAX = 256;
 
+/** Names of ours are shorter; a longer word is compared with none of them. */
+export const SPELLING_CHARS_MAX = 64;
+
+/** Beyond so many wrong letters, which name was meant is a guess. */
+export const SPELLING_EDITS_MAX = 2;
+
 export * from "./limits/agent.ts";
 export * from "./limits/loader.ts";
 export * from "./limits/server.ts";

@@ -7,6 +7,7 @@ type LogLevel = "debug" | "info" | "warn" | "error";
  */
 export const LOG_MESSAGES = {
   request: "debug",
+  "token ignored": "warn",
   "request failed": "error",
   "answer failed": "error",
   "answer broken off": "error",

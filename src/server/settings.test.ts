@@ -15,6 +15,7 @@ describe("the settings of a server", () => {
         hasIdentities: false,
         requireAuth: false,
         allowOrigins: [],
+        allowHosts: [],
         trustedProxies: [],
         tls: null,
         maxConnections: 256,
@@ -53,6 +54,11 @@ describe("the settings of a server", () => {
     },
   );
 
+  it.each(["box", "Box.tail-1.ts.net", "my_service", "192.0.2.7", "::1", "[fd00::1]"])(
+    "take the host %s",
+    (host) => expect(read({ token: "t", allowHosts: [host] })).toMatchObject({ ok: true }),
+  );
+
   it.each<[string, Record<string, unknown>, string]>([
     ["an unknown option", { prot: 1 }, "options"],
     ["a port that is none", { port: 65_536 }, "port"],
@@ -65,6 +71,11 @@ describe("the settings of a server", () => {
       { allowOrigins: ["https://a.example:443"] },
       "allowOrigins.0",
     ],
+    ["a host with a scheme", { token: "t", allowHosts: ["https://box.example"] }, "allowHosts.0"],
+    ["a host with a port", { token: "t", allowHosts: ["box.example:80"] }, "allowHosts.0"],
+    ["all hosts", { token: "t", allowHosts: ["*"] }, "allowHosts.0"],
+    ["all hosts of a domain", { token: "t", allowHosts: ["*.example"] }, "allowHosts.0"],
+    ["a host that is too long", { token: "t", allowHosts: ["a.".repeat(127)] }, "allowHosts.0"],
     ["a proxy that is no address", { trustedProxies: ["proxy.example"] }, "trustedProxies.0"],
     ["a relative workspace", { workspaces: ["w"] }, "workspaces.0"],
     ["no workspace", { workspaces: [] }, "workspaces"],
@@ -119,6 +130,7 @@ describe("a server without a token", () => {
 
   it.each<[string, Partial<ServerOptions>]>([
     ["allowOrigins", { allowOrigins: ["*"] }],
+    ["allowHosts", { allowHosts: ["box.example"] }],
     ["requireAuth", { requireAuth: true }],
     ["enableShell", { enableShell: true }],
   ])("does not start with %s, which needs one", (path, options) => {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import {
   AGENT_RESTORE_MS_MAX,
   CONNECTIONS_MAX,
+  HOSTS_MAX,
   OPTION_MS_MAX,
   OPTION_TEXT_CHARS_MAX,
   ORIGINS_MAX,
@@ -18,7 +19,7 @@ import {
 } from "../core/limits.ts";
 import { MEDIATION_POLICIES } from "../core/policy/ask.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { isLoopbackName, isNetwork } from "./http/origins.ts";
+import { isHostName, isLoopbackName, isNetwork } from "./http/origins.ts";
 import { firstProblem } from "./http/request-schema.ts";
 
 const PORT = 4_170;
@@ -38,6 +39,10 @@ const token = z
 
 const origin = text.refine((value) => value === "*" || isCanonicalOrigin(value), {
   error: 'an origin is "*" or scheme://host[:port], as browsers send it',
+});
+
+const host = text.refine(isHostName, {
+  error: "a host is a name such as box.example, or an address, without scheme, port and *",
 });
 
 const proxy = text.refine(isNetwork, {
@@ -65,6 +70,8 @@ const settings = z.strictObject({
   /** Whether `/health` needs the token on a loopback bind too. */
   requireAuth: z.boolean().default(false),
   allowOrigins: z.array(origin).max(ORIGINS_MAX).default([]),
+  /** Names for which a loopback bind is addressed too, as by a proxy or tunnel. */
+  allowHosts: z.array(host).max(HOSTS_MAX).default([]),
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: z.array(proxy).max(PROXIES_MAX).default([]),
   tls: z
@@ -124,6 +131,11 @@ const UNSAFE: readonly UnsafeCombination[] = [
     path: "trustedProxies",
     reason: "other machines come through a proxy, so it needs a token",
     isUnsafe: (settings) => isForAll(settings) && settings.trustedProxies.length > 0,
+  },
+  {
+    path: "allowHosts",
+    reason: "other machines come by this name, so it needs a token",
+    isUnsafe: (settings) => isForAll(settings) && settings.allowHosts.length > 0,
   },
   {
     path: "allowOrigins",

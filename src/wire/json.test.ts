@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readJsonBody } from "./json.ts";
+import { faultOf } from "./json-fault.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 const LIMITS = { depthMax: 10, valuesMax: 100 };
@@ -24,12 +25,12 @@ describe("a JSON body", () => {
   });
 
   it.each(["{", " ", "{a:1}", '{"a":1}x', "NaN"])("%j is malformed", (text) => {
-    expect(read(text)).toEqual({ kind: "malformed" });
+    expect(read(text)).toEqual({ kind: "malformed", fault: faultOf(text) });
   });
 
   it("that is not UTF-8 is malformed", () => {
     const broken = new Uint8Array([...bytesOf('{"a":"'), 0xc3, 0x28, ...bytesOf('"}')]);
-    expect(readJsonBody(broken, LIMITS)).toEqual({ kind: "malformed" });
+    expect(readJsonBody(broken, LIMITS)).toEqual({ kind: "malformed", fault: null });
   });
 
   it("loses the keys that mean something else, at its top only", () => {

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from "../core/json.ts";
+import { faultOf, type SyntaxFault } from "./json-fault.ts";
 
 /**
  * Whether a JSON text is nested deeper than the limit. It is asked before parsing, because a value
@@ -58,7 +59,8 @@ const END_BRACE = 0x7d;
 
 export type JsonBody =
   | { readonly kind: "object"; readonly object: JsonObject }
-  | { readonly kind: "malformed" }
+  /** Null says no more about it: it is no UTF-8, or too long to be looked through. */
+  | { readonly kind: "malformed"; readonly fault: SyntaxFault | null }
   | { readonly kind: Excess };
 
 export interface JsonLimits {
@@ -73,14 +75,14 @@ const UNTRUSTED_KEYS = ["__proto__", "constructor", "prototype"];
 export function readJsonBody(bytes: Uint8Array, { depthMax, valuesMax }: JsonLimits): JsonBody {
   if (bytes.length === 0) return { kind: "object", object: {} };
   const text = decoded(bytes);
-  if (text === null) return { kind: "malformed" };
+  if (text === null) return { kind: "malformed", fault: null };
   const excess = excessOf(text, depthMax, valuesMax);
   if (excess !== null) return { kind: excess };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { kind: "malformed" };
+    return { kind: "malformed", fault: faultOf(text) };
   }
   return { kind: "object", object: isObject(value) ? withoutUntrusted(value) : {} };
 }

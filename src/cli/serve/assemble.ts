@@ -81,7 +81,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     lostVote: (tenantId, userId) => withoutVoter(world, host.liveOf(tenantId), userId),
     lostOwnership: (tenantId, userId) => withoutOwner(world, host.liveOf(tenantId), userId),
   });
-  const identified = await openAuthenticator({ ...parts, tenants, voters });
+  const identified = await openAuthenticator({ ...parts, tenants, voters, log: parts.log.log });
   if (!identified.ok) {
     await Promise.all([parts.users.close(), parts.secrets.end(), parts.store.dispose()]);
     return identified;

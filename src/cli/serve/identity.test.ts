@@ -20,7 +20,8 @@ async function started(world: IdentityWorld, ...args: readonly string[]) {
   const options = await optionsOf(...args);
   const jwt = await value(readJwtAuthenticator(options));
   const voters = new Voters({ lostVote: async () => {}, lostOwnership: async () => {} });
-  return openAuthenticator({ options, jwt, store: world.store, tenants: new TenantGate(), voters });
+  const tenants = new TenantGate();
+  return openAuthenticator({ options, jwt, store: world.store, tenants, voters, log: () => {} });
 }
 
 async function whoIs(world: IdentityWorld, args: readonly string[], authorization?: string) {

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import type { Log } from "../../core/log.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import {
@@ -32,12 +33,14 @@ export async function openAuthenticator({
   store,
   tenants,
   voters,
+  log,
 }: {
   readonly options: ServeOptions;
   readonly jwt: Authenticator | null;
   readonly store: SessionStore;
   readonly tenants: TenantGate;
   readonly voters: Voters;
+  readonly log: Log;
 }): Promise<
   Result<{ readonly settings: ServerSettings; readonly authenticator: RequestAuthenticator }>
 > {
@@ -47,7 +50,7 @@ export async function openAuthenticator({
   if (!settings.ok) return settings;
   const { token, hasIdentities } = settings.value;
   if (token === null && !hasIdentities) {
-    return ok({ settings: settings.value, authenticator: withoutToken() });
+    return ok({ settings: settings.value, authenticator: withoutToken(log) });
   }
   const rooted = await requireRoots(store, settings.value);
   if (!rooted.ok) return rooted;

@@ -59,6 +59,10 @@ export const OPTIONS = {
     help: "Web origin that may call the server; may be repeated",
     placeholder: "URL",
   }),
+  "allow-host": texts({
+    help: "Name of a proxy or tunnel by which callers reach the server; may be repeated",
+    placeholder: "NAME",
+  }),
   "trusted-proxy": texts({
     help: "Proxy whose X-Forwarded-For header counts; may be repeated",
     placeholder: "ADDRESS",

@@ -71,6 +71,15 @@ export const BODY_VALUES_MAX = 100_000;
 /** How deep a body may be nested: some of it goes on to an agent, inside a message of ours. */
 export const BODY_NESTING_MAX = 256;
 
+/** Fields of a body that its route does not know: each is compared with all that it knows. */
+export const FIELDS_UNKNOWN_MAX = 64;
+
+/** How much of the name of such a field an answer repeats. */
+export const FIELD_NAME_SHOWN_CHARS_MAX = 64;
+
+/** A body that is no JSON is looked through for the place, which costs more than parsing it. */
+export const JSON_FAULT_CHARS_MAX = 256 * 1_024;
+
 /** A larger body is parsed in one turn of the event loop and handled in another. */
 export const BODY_YIELD_BYTES = 256 * 1_024;
 
@@ -127,10 +136,14 @@ export const RATE_SWEEP_MS = 1_000;
 /** The longest wait that a timer takes. */
 export const OPTION_MS_MAX = 2_147_483_647;
 
+/** The name of a machine, as DNS has it. */
+export const HOST_CHARS_MAX = 253;
+
 /** What a person may configure: a token, an address, a path, and how many of the latter two. */
 export const TOKEN_CHARS_MAX = 4_096;
 export const OPTION_TEXT_CHARS_MAX = 4_096;
 export const ORIGINS_MAX = 64;
+export const HOSTS_MAX = 64;
 export const PROXIES_MAX = 64;
 export const WORKSPACES_MAX = 64;
 

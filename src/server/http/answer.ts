@@ -63,11 +63,24 @@ export function events(source: EventSource, epoch: string | null): Answer {
   return { kind: "events", source, epoch };
 }
 
+/** Says that a token is wanted, as every 401 has to. */
+const CHALLENGE = 'Bearer realm="fermata"';
+
 /** Status and body from the error table, with `Retry-After` where a retry can help. */
 export function refused(why: Refusal, headers: AnswerHeaders = {}): Answer {
   const { status, retry } = ERRORS[why.code];
   const later = retry === "later" ? { "Retry-After": retryAfterOf(why) } : {};
-  return json(status, errorBody(why), { ...later, ...headers });
+  const challenge = status === 401 ? { "WWW-Authenticate": CHALLENGE } : {};
+  return json(status, errorBody(why), { ...later, ...challenge, ...headers });
+}
+
+/** The same answer, with the names of fields that were not used, if there are any. */
+export function naming(answer: Answer, ignored: readonly string[]): Answer {
+  if (ignored.length === 0 || answer.kind !== "json" || answer.status >= 400) return answer;
+  // The text of a loaded session is large, so it is not parsed again.
+  const rest = answer.text.slice(0, -1);
+  const comma = rest === "{" ? "" : ",";
+  return { ...answer, text: `${rest}${comma}"ignored":${JSON.stringify(ignored)}}` };
 }
 
 /** Answers with the value, or with the refusal. */
@@ -76,7 +89,16 @@ export function answerTo<Value>(result: Result<Value>, answerOf: (value: Value) 
 }
 
 /** The same body for every reason, so that it does not reveal the reason. */
-export const UNAUTHORIZED = refused(refusal("unauthorized"));
+const UNAUTHORIZED = refused(refusal("unauthorized"));
+
+const INVALID_TOKEN = refused(refusal("unauthorized"), {
+  "WWW-Authenticate": `${CHALLENGE}, error="invalid_token"`,
+});
+
+/** Says only what the caller knows: whether a token came with the request. */
+export function unauthorized(token: string | null): Answer {
+  return token === null ? UNAUTHORIZED : INVALID_TOKEN;
+}
 
 /** The log has the cause; the client does not see it. */
 export const INTERNAL_ERROR = refused(refusal("internal_error"));

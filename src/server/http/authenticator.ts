@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { parseTenantId, type TenantId, type UserId } from "../../core/id.ts";
+import type { Log } from "../../core/log.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { Caller } from "./route.ts";
 
@@ -51,9 +52,22 @@ export interface Authenticator {
 }
 
 /** Without tokens every caller is the owner: the server listens on this machine only. */
-export function withoutToken(): RequestAuthenticator {
-  return { needsToken: false, authenticate: () => ok(LOCAL_OWNER) };
+export function withoutToken(log: Log): RequestAuthenticator {
+  let isTold = false;
+  return {
+    needsToken: false,
+    authenticate(authorization) {
+      // To the one who sends it, it looks as if the token were checked.
+      if (!isTold && bearerToken(authorization) !== null) {
+        isTold = true;
+        log("token ignored", { advice: NO_TOKEN });
+      }
+      return ok(LOCAL_OWNER);
+    },
+  };
 }
+
+const NO_TOKEN = "a caller sent a token, but this server has none: start it with --token-file FILE";
 
 /** Tries the authenticators in order; the first that knows the token decides. */
 export function byToken(authenticators: readonly Authenticator[]): RequestAuthenticator {

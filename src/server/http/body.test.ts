@@ -76,36 +76,59 @@ describe("a JSON body", () => {
     },
   );
 
-  it.each(["text/plain", "application/x-www-form-urlencoded", ""])(
-    "is none by the type %j, and counts as empty",
-    async (type) => {
-      const headers = type === "" ? {} : { "content-type": type };
-      expect(await send('{"a":1}', headers)).toMatchObject({ status: 200, body: {} });
-    },
-  );
-
   it.each([
-    ["broken", "{"],
-    ["no text", new Uint8Array([0x7b, 0xff, 0x7d])],
-  ])("that is %s is refused", async (_what, body) => {
-    expect(await send(body)).toMatchObject({
-      status: 400,
-      error: "Invalid JSON in request body",
-      code: "invalid_json",
-    });
-  });
-
-  it("that is compressed is refused, since small ones may become large", async () => {
-    const headers = { ...JSON_TYPE, "content-encoding": "gzip" };
-    expect(await send(gzipSync("{}"), headers)).toMatchObject({
+    [
+      "curl's own type",
+      "application/x-www-form-urlencoded",
+      "as application/x-www-form-urlencoded",
+    ],
+    ["another type", "Text/Plain; charset=utf-8", "as text/plain"],
+    ["no type", "", "as no type at all"],
+    ["an invented one", `x${"y".repeat(1_000)}`, "as something that is no type"],
+  ])("is refused with %s, and told which one to send", async (_what, type, form) => {
+    const headers = type === "" ? {} : { "content-type": type };
+    expect(await send('{"a":1}', headers)).toMatchObject({
       status: 415,
+      error: `The body came ${form}; send JSON, with -H 'Content-Type: application/json'.`,
       code: "unsupported_media",
     });
+    expect(await send("", headers)).toMatchObject({ status: 200, body: {} });
   });
 
-  it("in another character set is refused", async () => {
-    const headers = { "content-type": "application/json; charset=utf-16le" };
-    expect(await send("{}", headers)).toMatchObject({ status: 415 });
+  it("that is broken is refused with the place, and repeats nothing of its texts", async () => {
+    expect(await send('{\n  "password": "swordfish",\n}')).toEqual({
+      status: 400,
+      error:
+        "Invalid JSON in request body: at line 3, column 1: " +
+        'expected a name in double quotes, found "}".',
+      code: "invalid_json",
+      line: 3,
+      column: 1,
+      reason: expect.any(String),
+    });
+  });
+
+  it("that is no UTF-8 is refused", async () => {
+    expect(await send(new Uint8Array([0x7b, 0xff, 0x7d]))).toMatchObject({
+      status: 400,
+      error: "Invalid JSON in request body: it is no JSON in UTF-8.",
+    });
+  });
+
+  it.each([
+    ["that is compressed", { "content-encoding": "gzip" }, "as gzip"],
+    [
+      "in another character set",
+      { "content-type": "application/json; charset=utf-16le" },
+      "in utf-16le",
+    ],
+  ])("%s is refused, and told what to send", async (_what, headers, form) => {
+    const body = gzipSync("{}");
+    expect(await send(body, { ...JSON_TYPE, ...headers })).toMatchObject({
+      status: 415,
+      error: `The body came ${form}; send plain UTF-8.`,
+      code: "unsupported_media",
+    });
   });
 
   it("P10: may be nested only so deep", async () => {

@@ -22,6 +22,7 @@ import {
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { readJsonBody } from "../../wire/json.ts";
+import type { SyntaxFault } from "../../wire/json-fault.ts";
 import { FairShares, type ShareHolder } from "./fair-shares.ts";
 
 export interface Body {
@@ -247,12 +248,30 @@ function byHead(incoming: IncomingMessage, kind: "json" | "bytes"): Result<Body>
   const { headers } = incoming;
   if (!hasBody(incoming)) return ok(NO_BODY);
   const [mediaType = "", ...parameters] = (headers["content-type"] ?? "").split(";");
-  if (kind === "json" && mediaType.trim().toLowerCase() !== "application/json") return ok(NO_BODY);
+  const media = mediaType.trim().toLowerCase();
+  if (kind === "json" && media !== "application/json")
+    return unsupported(`as ${named(media)}`, JSON_TYPE);
   const encoding = headers["content-encoding"]?.toLowerCase() ?? "identity";
-  if (encoding !== "identity") return fail("unsupported_media", { encoding });
+  if (encoding !== "identity") return unsupported(`as ${named(encoding)}`, PLAIN);
   const charset = kind === "json" ? charsetOf(parameters) : "utf-8";
-  return /^utf-?8$/.test(charset) ? null : fail("unsupported_media", { encoding: charset });
+  return /^utf-?8$/.test(charset) ? null : unsupported(`in ${named(charset)}`, PLAIN);
 }
+
+const JSON_TYPE = "JSON, with -H 'Content-Type: application/json'";
+const PLAIN = "plain UTF-8";
+
+function unsupported(form: string, wanted: string): Result<never> {
+  return fail("unsupported_media", { form, wanted });
+}
+
+/** The name of a type as a client has sent it, if it is one. */
+function named(type: string): string {
+  if (type === "") return "no type at all";
+  return MEDIA_TYPE.test(type) ? type : "something that is no type";
+}
+
+/** As RFC 9110 writes it, or a part of it. */
+const MEDIA_TYPE = /^[\w!#$&^.+/-]{1,100}$/;
 
 function charsetOf(parameters: readonly string[]): string {
   const named = parameters.map(
@@ -267,6 +286,13 @@ function bytesOf(bytes: Buffer): Result<Body> {
 
 const JSON_LIMITS = { depthMax: BODY_NESTING_MAX, valuesMax: BODY_VALUES_MAX };
 
+function invalidJson(fault: SyntaxFault | null): Result<never> {
+  if (fault === null) return fail("invalid_json", { reason: "it is no JSON in UTF-8" });
+  const { line, column, reason } = fault;
+  const where = `at line ${line}, column ${column}`;
+  return fail("invalid_json", { line, column, reason: `${where}: ${reason}` });
+}
+
 /** Between parsing a large body and handling it, other requests get their turn (P10). */
 async function jsonOf(bytes: Buffer): Promise<Result<Body>> {
   const read = readJsonBody(bytes, JSON_LIMITS);
@@ -275,7 +301,7 @@ async function jsonOf(bytes: Buffer): Promise<Result<Body>> {
     case "object":
       return ok({ object: read.object, bytes: NO_BYTES });
     case "malformed":
-      return fail("invalid_json");
+      return invalidJson(read.fault);
     case "too_deep":
       return fail("invalid_request", {
         reason: `The body is nested deeper than ${BODY_NESTING_MAX} levels`,

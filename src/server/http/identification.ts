@@ -4,8 +4,13 @@ import { isPermitted } from "../../core/permission.ts";
 import { fail, ok } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { TenantGate } from "../../session/index.ts";
-import { type Answer, refused, UNAUTHORIZED } from "./answer.ts";
-import { type Identified, type RequestAuthenticator, UNKNOWN_CALLER } from "./authenticator.ts";
+import { type Answer, refused, unauthorized } from "./answer.ts";
+import {
+  bearerToken,
+  type Identified,
+  type RequestAuthenticator,
+  UNKNOWN_CALLER,
+} from "./authenticator.ts";
 import { CodeAttempts, FailedAttempts, tooMany } from "./failed-attempts.ts";
 import type { TrustedProxies } from "./origins.ts";
 import type { Caller, Route } from "./route.ts";
@@ -54,7 +59,7 @@ export class Identification {
     }
     if (found.ok) this.#attempts.failed(address, authorization);
     else if (found.refusal.code !== "unauthorized") return refused(found.refusal);
-    return retryAfterMs === null ? UNAUTHORIZED : tooMany(retryAfterMs);
+    return retryAfterMs === null ? unauthorized(bearerToken(authorization)) : tooMany(retryAfterMs);
   }
 
   /**

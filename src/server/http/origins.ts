@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
-import { refusal } from "../../core/error.ts";
+import { type Refusal, refusal } from "../../core/error.ts";
+import { HOST_CHARS_MAX } from "../../core/limits.ts";
 import { type Answer, type AnswerHeaders, empty, refused } from "./answer.ts";
 
 /** Whether a server bound to this name can be reached only from this machine. */
@@ -34,17 +35,32 @@ const LOCAL_NAMES = ["127.0.0.1", "localhost", "[::1]"];
  */
 const CONTAINER_NAME = "host.docker.internal";
 
+interface ServerNames {
+  readonly hostname: string;
+  readonly port: number;
+  readonly needsToken: boolean;
+  /** Names that the operator has allowed, with any port: a proxy or tunnel may have its own. */
+  readonly allowHosts: readonly string[];
+}
+
 /**
  * The names under which this server may be addressed. A loopback bind refuses all others: a web
  * page whose own name resolves to this machine would arrive under that name (DNS rebinding).
  */
 export class OwnNames {
   readonly isLoopback: boolean;
+  readonly #port: number;
+  readonly #needsToken: boolean;
+  readonly #names: ReadonlySet<string>;
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
+  readonly #allowed: ReadonlySet<string>;
 
-  constructor(hostname: string, port: number, needsToken: boolean) {
+  constructor({ hostname, port, needsToken, allowHosts }: ServerNames) {
     this.isLoopback = isLoopbackName(hostname);
+    this.#port = port;
+    this.#needsToken = needsToken;
+    this.#allowed = new Set(allowHosts.map(nameInUrl));
     const names = new Set(LOCAL_NAMES);
     // No foreign name can lead to the configured loopback address, so it is safe too.
     if (this.isLoopback) names.add(nameInUrl(hostname));
@@ -52,16 +68,30 @@ export class OwnNames {
     const bare = port === 80 || port === 443 ? [...names] : [];
     this.#hosts = new Set([...[...names].map((name) => `${name}:${port}`), ...bare]);
     this.#origins = new Set([...names].flatMap((name) => originsOf(name, port)));
+    this.#names = names;
   }
 
   /**
-   * Whether the `Host` headers name this server. Without a loopback bind any name may. Of two a
-   * proxy may have believed the other one.
+   * Refuses `Host` headers that do not name this server, and says what would allow them. Without a
+   * loopback bind any name may. Of two a proxy may have believed the other one.
    */
-  hasHost(hosts: readonly string[]): boolean {
+  hostRefusal(hosts: readonly string[]): Refusal | null {
     const [host, ...others] = hosts;
-    if (others.length > 0) return false;
-    return !this.isLoopback || (host !== undefined && this.#hosts.has(host.toLowerCase()));
+    if (others.length > 0) return foreignHost("there has to be exactly one");
+    if (!this.isLoopback) return null;
+    if (host === undefined) return foreignHost("there has to be one");
+    const name = nameOfHost(host);
+    const isOwn = this.#hosts.has(host.toLowerCase()) || this.#allowed.has(name ?? "");
+    return isOwn ? null : foreignHost(this.#adviceFor(name));
+  }
+
+  #adviceFor(name: string | null): string {
+    if (name !== null && this.#names.has(name)) {
+      return `this server is at port ${this.#port}, so the header is ${name}:${this.#port}`;
+    }
+    if (name === CONTAINER_NAME) return `start the server with a token to allow ${name}`;
+    const token = this.#needsToken ? "" : " and a token";
+    return `start the server with --allow-host ${name ?? "NAME"}${token} to allow this name`;
   }
 
   /**
@@ -71,9 +101,29 @@ export class OwnNames {
   hasOrigin(origin: string, host: string | undefined): boolean {
     const page = origin.toLowerCase();
     if (this.#origins.has(page)) return true;
-    return !this.isLoopback && host !== undefined && hostOf(page) === host.toLowerCase();
+    if (host === undefined || hostOf(page) !== host.toLowerCase()) return false;
+    return !this.isLoopback || this.#allowed.has(nameOfHost(host) ?? "");
   }
 }
+
+function foreignHost(reason: string): Refusal {
+  return refusal("invalid_host", { reason });
+}
+
+/** The name of a `Host` header without its port; null if it is no name that may be repeated. */
+function nameOfHost(host: string): string | null {
+  const name = host.toLowerCase().replace(/:\d{1,5}$/, "");
+  return isHostName(name) ? name : null;
+}
+
+/** Whether this is the name or address of a machine, as in a URL: without scheme and port. */
+export function isHostName(text: string): boolean {
+  const name = bareName(text);
+  const isName = name.length <= HOST_CHARS_MAX && name.split(".").every((part) => LABEL.test(part));
+  return isName || isIPv6(name);
+}
+
+const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 function originsOf(name: string, port: number): readonly string[] {
   const withoutPort = port === 80 ? [`http://${name}`] : port === 443 ? [`https://${name}`] : [];
@@ -108,7 +158,18 @@ export interface CorsDecision {
 
 const VARY = { Vary: "Origin" };
 
-const DENIED: CorsDecision = { headers: VARY, answer: refused(refusal("cors_denied")) };
+function denied(advice: string): CorsDecision {
+  return { headers: VARY, answer: refused(refusal("cors_denied", { advice })) };
+}
+
+/** As an origin may be repeated in the refusal of it: no text that a page has made up. */
+const SHOWN_ORIGIN = /^[a-z][a-z0-9+.-]{0,31}:\/\/[\w.:[\]-]{1,255}$/i;
+
+function adviceFor(origin: string | undefined): string {
+  if (origin === "null") return "a page without an origin, such as a file, cannot be allowed";
+  const shown = origin !== undefined && SHOWN_ORIGIN.test(origin) ? origin : "URL";
+  return `start the server with --allow-origin ${shown} to allow the pages of this origin`;
+}
 
 /** Headers for allowed pages. Credentials are never allowed. */
 const ALLOWED = {
@@ -132,9 +193,11 @@ export class CorsGate {
 
   judge(request: CrossOrigin, own: OwnNames): CorsDecision {
     const { method, origin, host, isPreflight } = request;
-    if (origin === undefined && request.isCrossSite && !this.#allowed.has("*")) return DENIED;
+    if (origin === undefined && request.isCrossSite && !this.#allowed.has("*")) {
+      return denied(adviceFor(origin));
+    }
     if (origin === undefined || own.hasOrigin(origin, host)) return { headers: {}, answer: null };
-    if (!this.#allows(origin)) return DENIED;
+    if (!this.#allows(origin)) return denied(adviceFor(origin));
     const headers = { ...ALLOWED, "Access-Control-Allow-Origin": origin };
     return { headers, answer: method === "OPTIONS" && isPreflight ? empty() : null };
   }

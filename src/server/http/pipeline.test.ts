@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { refusal } from "../../core/error.ts";
 import { type Answer, file, json, refused } from "./answer.ts";
 import { route } from "./route.ts";
@@ -26,9 +27,31 @@ describe("a request", () => {
     expect(answer.status).toBe(404);
     expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
     expect(bodyOf(answer)).toEqual({
-      error: "There is nothing at this path.",
+      error:
+        "There is nothing at this path. All routes are in docs/protocol.md; " +
+        "GET /capabilities says what this server offers.",
       code: "route_not_found",
+      advice: expect.any(String),
     });
+  });
+
+  it.each([
+    ["POST", "/sessions", "POST /session"],
+    ["GET", "/Session", "POST /session"],
+    ["POST", "/session/6f0c/promt", "POST /session/:id/prompt"],
+    ["PATCH", "/session/6f0c/meta-dta", "PATCH /session/:id/metadata"],
+    ["GET", "/halth", "GET /health"],
+    ["GET", "/session/6f0c/secrets", undefined],
+    ["POST", `/session/6f0c/${"prompt".repeat(1_000)}`, undefined],
+  ])("for a path that is near another one is told which: %s %s", async (method, path, meant) => {
+    const world = await serve([
+      mirror({ path: "/session" }),
+      mirror({ path: "/session/:id/prompt" }),
+      mirror({ path: "/session/:id/metadata", method: "PATCH" }),
+    ]);
+    const answer = bodyOf(await world.ask(path, { method }));
+    expect(answer.didYouMean).toBe(meant);
+    expect(String(answer.error).includes(`Did you mean ${meant}? `)).toBe(meant !== undefined);
   });
 
   it("with another method is told which ones there are", async () => {
@@ -36,7 +59,10 @@ describe("a request", () => {
     const answer = await world.ask("/health", { method: "DELETE" });
     expect(answer.status).toBe(405);
     expect(answer.headers.allow).toBe("GET, HEAD, OPTIONS");
-    expect(bodyOf(answer)).toMatchObject({ code: "method_not_allowed" });
+    expect(bodyOf(answer)).toMatchObject({
+      error: "DELETE is not possible here; these are: GET, HEAD, OPTIONS.",
+      code: "method_not_allowed",
+    });
   });
 
   it("may ask what is possible", async () => {
@@ -105,6 +131,20 @@ describe("the client id of a request", () => {
     const world = await serve(routes);
     const answer = await world.post("/registered", {}, { "x-qwen-client-id": "" });
     expect(bodyOf(answer)).toMatchObject({ clientId: null });
+  });
+});
+
+describe("the fields of a body that a route does not know", () => {
+  const row = { method: "POST", path: "/set", needs: null, fields: z.object({ budget: z.any() }) };
+  const setting = (answer: Answer) => route({ ...row, method: "POST", handle: async () => answer });
+
+  it.each<[Answer, object]>([
+    [json(200, {}), { ignored: ["colour"] }],
+    [json(201, { a: 1 }), { a: 1, ignored: ["colour"] }],
+    [json(409, { code: "x" }), { code: "x" }],
+  ])("are named in the answer %j, unless it is a refusal", async (answer, body) => {
+    const world = await serve([setting(answer)]);
+    expect(bodyOf(await world.post("/set", { colour: 1 }))).toEqual(body);
   });
 });
 

@@ -5,8 +5,8 @@ import { isPermitted, type Permission, rolesWith } from "../../core/permission.t
 import { ok } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { TenantGate } from "../../session/index.ts";
-import { type Answer, empty, refused, UNAUTHORIZED } from "./answer.ts";
-import { isOperator, type RequestAuthenticator } from "./authenticator.ts";
+import { type Answer, empty, refused, unauthorized } from "./answer.ts";
+import { bearerToken, isOperator, type RequestAuthenticator } from "./authenticator.ts";
 import { type Body, BodyReader } from "./body.ts";
 import { type ConnectionHold, type ConnectionLoad, ConnectionShares } from "./connection-shares.ts";
 import { allowedPieces, SentFiles } from "./delivery.ts";
@@ -129,8 +129,8 @@ export class RequestPipeline {
     connection: ConnectionHold,
   ): Promise<Answer> {
     const names = this.#deps.names();
-    if (!names.hasHost(incoming.headersDistinct.host ?? []))
-      return refused(refusal("invalid_host"));
+    const foreign = names.hostRefusal(incoming.headersDistinct.host ?? []);
+    if (foreign !== null) return refused(foreign);
     const exchange = this.#exchangeOf(incoming, signal, connection);
     const isPublic = names.isLoopback && !this.#deps.requireAuth;
     const isOpen = takesCode(exchange.match) || (isPublic && this.#isOpen(exchange));
@@ -140,7 +140,7 @@ export class RequestPipeline {
       who && (this.#crowded(exchange, who.caller) ?? this.#limited(exchange, who.caller));
     if (excess !== null) return excess;
     const { match } = exchange;
-    if (match.kind !== "found") return notFound(exchange.method, exchange.target, match);
+    if (match.kind !== "found") return this.#notFound(exchange, match);
     const caller = who?.caller ?? null;
     const forbidden = this.#forbidden(match.route, caller);
     if (forbidden !== null) return forbidden;
@@ -197,6 +197,18 @@ export class RequestPipeline {
     return this.#deps.authenticator.needsToken && incoming.headers.authorization === undefined;
   }
 
+  #notFound({ method, target: { segments } }: Exchange, match: NoMatch): Answer {
+    if (segments === null) {
+      return refused(refusal("invalid_request", { reason: "Malformed URL encoding" }));
+    }
+    if (match.kind === "unknown") {
+      return refused(this.#deps.table.notFound(method, segments));
+    }
+    const { allow } = match;
+    if (method === "OPTIONS") return empty({ Allow: allow });
+    return refused(refusal("method_not_allowed", { method, allow }), { Allow: allow });
+  }
+
   #limited(exchange: Exchange, caller: Caller): Answer | null {
     const { limiter, clock } = this.#deps;
     const tier = rateTierOf(exchange);
@@ -233,7 +245,8 @@ export class RequestPipeline {
     const known = who === null ? ok(null) : await this.#callers.again(incoming, changes, who);
     if (!known.ok) return refused(known.refusal);
     const caller = known.value;
-    if (who !== null && caller === null) return UNAUTHORIZED;
+    const unknown = unauthorized(bearerToken(incoming.headers.authorization));
+    if (who !== null && caller === null) return unknown;
     // Meanwhile the caller may have got another role.
     const forbidden = this.#forbidden(route, caller);
     if (forbidden !== null) return forbidden;
@@ -247,7 +260,7 @@ export class RequestPipeline {
       if (!route.takesCode) return route.handle(request);
       return this.#callers.tryCode(incoming, body.object.code, () => route.handle(request));
     }
-    if (caller === null) return UNAUTHORIZED;
+    if (caller === null) return unknown;
     const ending = this.#deps.tenants.endingOf(caller.tenantId);
     const answer = await this.#dispatch(exchange, route, { ...request, caller });
     return this.#whileAllowed(exchange, route, caller, answer, ending);
@@ -365,16 +378,6 @@ const CHANGES_PERMISSIONS: ReadonlySet<Permission> = new Set([
   "members:delete",
   "tokens:write",
 ]);
-
-function notFound(method: string, { segments }: Target, match: NoMatch): Answer {
-  if (segments === null) {
-    return refused(refusal("invalid_request", { reason: "Malformed URL encoding" }));
-  }
-  if (match.kind === "unknown") return refused(refusal("route_not_found"));
-  const { allow } = match;
-  if (method === "OPTIONS") return empty({ Allow: allow });
-  return refused(refusal("method_not_allowed", { method, allow }), { Allow: allow });
-}
 
 /** Null is not rate-limited. */
 function rateTierOf({ method, match }: Exchange): RateTier | null {

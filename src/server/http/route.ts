@@ -1,9 +1,13 @@
+import type { z } from "zod";
+import { type Refusal, refusal } from "../../core/error.ts";
 import { type ClientId, parseClientId, type TenantId, type UserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Permission, Role } from "../../core/permission.ts";
+import { editDistance, nearestName } from "../../core/spelling.ts";
 import type { HonouredFeature } from "../route/server-info.ts";
-import { type Answer, json } from "./answer.ts";
+import { type Answer, json, naming, refused } from "./answer.ts";
 import type { BodyKind } from "./body.ts";
+import { checkFields, fieldsOf } from "./body-fields.ts";
 
 /** The methods that allowed web pages may use; see `origins.ts`. */
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -97,6 +101,11 @@ export interface CallerRoute<Path extends string = string> extends RouteRow<Path
   readonly gate?: "caller" | "strict";
   /** The permission that the caller's role needs; null admits every caller. */
   readonly needs: Permission | null;
+  /**
+   * The schema of the body, where the route creates or sets something. An unknown field that looks
+   * like a mistyped one of these is refused; the answer names any other as ignored.
+   */
+  readonly fields?: z.ZodType;
   handle(request: ServerRequest<ParamsOf<Path>>): Promise<Answer>;
 }
 
@@ -108,9 +117,16 @@ export function bodyKindOf({ body, method }: Route): BodyKind {
   return body ?? (method === "GET" ? "none" : "json");
 }
 
-/** Types the handler by the parameters of its path. */
+/** Types the handler by the parameters of its path, and has it see only bodies of its fields. */
 export function route<const Path extends string>(row: Route<Path>): Route {
-  return row;
+  if (row.gate === "open" || row.fields === undefined) return row;
+  const fields = fieldsOf(row.fields) ?? new Map();
+  const handle: typeof row.handle = async (request) => {
+    const ignored = checkFields(fields, request.body);
+    if (!ignored.ok) return refused(ignored.refusal);
+    return naming(await row.handle(request), ignored.value);
+  };
+  return { ...row, handle };
 }
 
 export type Match =
@@ -160,6 +176,17 @@ export class RouteTable {
     return this.#nodeAt(path, childOf)?.routes.has(method) ?? false;
   }
 
+  /** Says where the routes are written, and which one the request may have meant. */
+  notFound(method: string, segments: readonly string[]): Refusal {
+    const near = nearestRoute(this.routes, method, segments);
+    if (near === null) return refusal("route_not_found", { advice: ALL_ROUTES });
+    const didYouMean = `${near.method} ${near.path}`;
+    return refusal("route_not_found", {
+      advice: `Did you mean ${didYouMean}? ${ALL_ROUTES}`,
+      didYouMean,
+    });
+  }
+
   #add(route: Route) {
     const node = this.#nodeAt(
       route.path,
@@ -178,6 +205,39 @@ export class RouteTable {
     for (const segment of segmentsOf(path)) node = node === null ? null : step(node, segment);
     return node;
   }
+}
+
+const ALL_ROUTES =
+  "All routes are in docs/protocol.md; GET /capabilities says what this server offers.";
+
+/** The route whose words are nearest, where all are near; of equal ones that of the method. */
+function nearestRoute(
+  routes: readonly Route[],
+  method: string,
+  segments: readonly string[],
+): Route | null {
+  let nearest: Route | null = null;
+  let least = Number.POSITIVE_INFINITY;
+  for (const route of routes) {
+    const distance = distanceTo(route, segments) + (route.method === method ? 0 : 0.5);
+    if (distance >= least) continue;
+    nearest = route;
+    least = distance;
+  }
+  return nearest;
+}
+
+function distanceTo({ path }: Route, segments: readonly string[]): number {
+  const names = segmentsOf(path);
+  if (names.length !== segments.length) return Number.POSITIVE_INFINITY;
+  const edits = names.map((name, at) => {
+    const given = segments[at] ?? "";
+    if (name.startsWith(":") || name === given) return 0;
+    return nearestName(given, [name]) === null
+      ? Number.POSITIVE_INFINITY
+      : editDistance(given, name);
+  });
+  return edits.reduce((sum, one) => sum + one, 0);
 }
 
 /** The segments of a path. A trailing slash means nothing. */

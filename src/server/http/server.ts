@@ -33,8 +33,8 @@ export interface ServerDeps {
   readonly closeMs?: number;
 }
 
-function usualAuthenticator(token: string | null): RequestAuthenticator {
-  return token === null ? withoutToken() : byToken([sharedToken(token)]);
+function usualAuthenticator(token: string | null, log: Log): RequestAuthenticator {
+  return token === null ? withoutToken(log) : byToken([sharedToken(token)]);
 }
 
 /** The HTTP server: accepts requests, has the routes answer, and closes in order. */
@@ -54,10 +54,10 @@ export class HttpServer {
   constructor(deps: ServerDeps) {
     this.#deps = deps;
     const { settings, table, clock } = deps;
-    const { hostname, port, token, rateLimit, requireAuth } = settings;
+    const { port, token, rateLimit, requireAuth } = settings;
     const { allowOrigins, trustedProxies } = settings;
-    this.#authenticator = deps.authenticator ?? usualAuthenticator(token);
-    this.#names = new OwnNames(hostname, port, this.#authenticator.needsToken);
+    this.#authenticator = deps.authenticator ?? usualAuthenticator(token, deps.log);
+    this.#names = this.#namesAt(port);
     const failed = (error: unknown) => this.#logFailure("answer broken off", error);
     this.#limiter = rateLimit && new RateLimiter(rateLimit, () => clock.nowMs());
     const { writerIdleTimeoutMs } = settings;
@@ -116,9 +116,14 @@ export class HttpServer {
   async listen(): Promise<Result<ListenAddress>> {
     const address = await this.#listener.listen();
     if (!address.ok) return address;
-    const { hostname } = this.#deps.settings;
-    this.#names = new OwnNames(hostname, address.value.port, this.#authenticator.needsToken);
+    this.#names = this.#namesAt(address.value.port);
     return ok(address.value);
+  }
+
+  #namesAt(port: number): OwnNames {
+    const { hostname, allowHosts } = this.#deps.settings;
+    const { needsToken } = this.#authenticator;
+    return new OwnNames({ hostname, port, needsToken, allowHosts });
   }
 
   /** Refuses new connections while open requests go on: the first step of a shutdown. */

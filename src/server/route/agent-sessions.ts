@@ -8,7 +8,7 @@ import { readBody, readQuery } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
 import { auditedAnswer } from "./agents.ts";
-import { cwd, readNewSession } from "./new-session.ts";
+import { cwd, newSessionBody, readNewSession } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, sessionBody } from "./session-request.ts";
 
 type NamedRequest = ServerRequest<{ readonly name: string }>;
@@ -37,6 +37,7 @@ export function agentSessionsRoutes(daemon: Daemon): readonly Route[] {
       path: "/agents/:name/sessions/adopt",
       needs: "session:create",
       clientId: "shape",
+      fields: z.object({ ...newSessionBody.shape, ...adoption.shape }),
       handle: (request) => {
         const about = { act: "agent_session_adopted", agent: request.params.name } as const;
         return auditedAnswer(daemon, request.caller, about, () => adopted(daemon, request));

@@ -10,6 +10,17 @@ async function everything() {
   return { world, table };
 }
 
+/** These take no body, or what agents and people say, or names of what is there already. */
+const SET_NOTHING = [
+  ...["POST /agents/:name/restart", "POST /agents/:name/logout", "POST /invitations/redemption"],
+  ...["POST /sessions/delete", "POST /workspaces/:workspace/sessions/delete"],
+  ...["POST /session/:id/detach", "POST /session/:id/heartbeat", "POST /session/:id/prompt"],
+  ...["POST /session/:id/cancel", "POST /session/:id/permission/:requestId"],
+  ...["POST /permission/:requestId", "POST /session/:id/mid-turn-message"],
+  ...["POST /session/:id/recap", "POST /session/:id/btw", "POST /session/:id/shell"],
+  "POST /session/:id/tasks/:taskId/cancel",
+];
+
 /** The capability tags that the protocol's specification lists. */
 const SEED_TAGS = [
   ...["session_create", "session_scope_override", "session_load", "session_resume"],
@@ -58,10 +69,19 @@ describe("all routes of a server", () => {
       isPreflight: true,
       isCrossSite: true,
     };
-    const { headers } = new CorsGate([origin]).judge(asked, new OwnNames("127.0.0.1", 80, false));
+    const at = { hostname: "127.0.0.1", port: 80, needsToken: false, allowHosts: [] };
+    const own = new OwnNames(at);
+    const { headers } = new CorsGate([origin]).judge(asked, own);
     const allowed = headers["Access-Control-Allow-Methods"]?.split(", ") ?? [];
     expect(allowed).toContain("POST");
     expect(table.routes.filter(({ method }) => !allowed.includes(method))).toEqual([]);
+  });
+
+  it("know the fields of every body that creates or sets something", async () => {
+    const { table } = await everything();
+    const changing = table.routes.filter(({ method }) => !["GET", "DELETE"].includes(method));
+    const without = changing.filter((route) => route.gate === "open" || !route.fields);
+    expect(without.map(({ method, path }) => `${method} ${path}`)).toEqual(SET_NOTHING);
   });
 
   it("P8: look up every session under the tenant of the caller", async () => {

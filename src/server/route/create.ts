@@ -25,7 +25,12 @@ import { type Answer, json, refused } from "../http/answer.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 import type { TenantStore } from "../identity/tenant-document.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
-import { type NewSessionRequest, readNewSession, requestedSettings } from "./new-session.ts";
+import {
+  type NewSessionRequest,
+  newSessionBody,
+  readNewSession,
+  requestedSettings,
+} from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody } from "./session-request.ts";
 
 /** A request to create a session, with the ids it will have. */
@@ -45,6 +50,7 @@ export function createRoute(daemon: Daemon): Route {
     path: "/session",
     needs: "session:create",
     clientId: "shape",
+    fields: newSessionBody,
     honours: [
       "session_scope_override",
       "session_id_override",

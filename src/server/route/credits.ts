@@ -61,6 +61,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
       method: "POST",
       path: "/credits/grants",
       needs: "credits:write",
+      fields: grantBody,
       async handle({ caller, body }) {
         const read = readBody(grantBody, body, AMOUNT_CODES);
         if (!read.ok) return refused(limited(read.refusal));
@@ -74,6 +75,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
       method: "POST",
       path: "/credits/grants/:id/revocation",
       needs: "credits:write",
+      fields: revocationBody,
       async handle({ caller, body, params: { id } }) {
         const read = readBody(revocationBody, body);
         if (!read.ok) return refused(read.refusal);
@@ -87,6 +89,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
       method: "POST",
       path: "/credits/limit",
       needs: "credits:write",
+      fields: limitBody,
       async handle({ caller, body }) {
         const read = readBody(limitBody, body);
         if (!read.ok) return refused(read.refusal);
@@ -98,6 +101,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
       method: "POST",
       path: "/credits/budgets/:scope",
       needs: "credits:write",
+      fields: budgetBody,
       async handle(request) {
         const read = readBody(budgetBody, request.body, AMOUNT_CODES);
         if (!read.ok) return refused(limited(read.refusal));

@@ -44,6 +44,7 @@ export function invitationsRoutes({ store, clock, tenants }: Daemon): readonly R
       path: "/invitations",
       gate: "strict",
       needs: "members:write",
+      fields: invitationBody,
       async handle({ caller, body }) {
         const wanted = readBody(invitationBody, body);
         if (!wanted.ok) return refused(wanted.refusal);

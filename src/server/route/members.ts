@@ -32,6 +32,7 @@ export function membersRoutes({ store, clock }: Daemon): readonly Route[] {
       path: "/members/:user",
       gate: "strict",
       needs: "members:write",
+      fields: memberBody,
       async handle({ caller, params, body }) {
         const wanted = readBody(memberBody, body);
         if (!wanted.ok) return refused(wanted.refusal);
@@ -102,6 +103,7 @@ export function tokensRoutes({ store, clock }: Daemon): readonly Route[] {
       path: "/tokens",
       gate: "strict",
       needs: "tokens:write",
+      fields: tokenBody,
       async handle({ caller, body }) {
         const wanted = readBody(tokenBody, body);
         if (!wanted.ok) return refused(wanted.refusal);
@@ -133,6 +135,7 @@ export function tokensRoutes({ store, clock }: Daemon): readonly Route[] {
       path: "/tokens/:id/rotate",
       gate: "strict",
       needs: "tokens:write",
+      fields: rotateBody,
       async handle({ caller, params, body }) {
         const wanted = readBody(rotateBody, body);
         if (!wanted.ok) return refused(wanted.refusal);

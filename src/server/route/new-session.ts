@@ -75,7 +75,7 @@ function given({ temperature, reasoning, verbosity }: ModelSettings): Omit<Model
 }
 
 /** Fields of the protocol and our own; all are optional. */
-const newSessionBody = z
+export const newSessionBody = z
   .object({
     cwd: cwd.optional(),
     sessionScope: z.enum(["single", "thread"]).optional(),

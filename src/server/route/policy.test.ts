@@ -85,7 +85,8 @@ describe("PUT /tenant/policy", () => {
   it.each([
     ["a mode", { roles: { member: { mode: "free" } } }, ["roles.member.mode", '"yolo"']],
     ["a profile", { roles: { admin: { autonomy: 3 } } }, ["roles.admin.autonomy", '"manual"']],
-    ["a field of a role", { roles: { member: { agent: [] } } }, ["agent;", "agents, models"]],
+    ["a field of a role", { roles: { member: { colour: [] } } }, ["colour;", "agents, models"]],
+    ["a mistyped one", { roles: { member: { agent: [] } } }, ["roles.member.agent", '"agents"']],
     ["a role", { roles: { guest: {} } }, ["guest;", "owner, admin, member"]],
     ["a field", { visible: "tenant" }, ["visible;", "roles, visibility"]],
     ["a visibility", { visibility: "public" }, ["policy.visibility", '"private"']],

@@ -64,6 +64,7 @@ export function loadRoute(daemon: Daemon): Route {
     path: "/session/:id/load",
     needs: "session:write",
     clientId: "shape",
+    fields: loadBody,
     async handle(request) {
       const read = readBody(loadBody, request.body, CODES);
       if (!read.ok) return refusedMode(read.refusal);
@@ -84,6 +85,7 @@ export function resumeRoute(daemon: Daemon): Route {
     path: "/session/:id/resume",
     needs: "session:write",
     clientId: "shape",
+    fields: restoreBody,
     async handle(request) {
       const read = readBody(restoreBody, request.body, CODES);
       if (!read.ok) return refusedMode(read.refusal);
@@ -287,6 +289,7 @@ export function branchRoute(daemon: Daemon): Route {
     path: "/session/:id/branch",
     needs: "session:create",
     clientId: "shape",
+    fields: branchBody,
     handle: (request) =>
       withSession(daemon, request, async (session, actor) => {
         const read = readBody(branchBody, request.body);

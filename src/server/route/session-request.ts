@@ -90,6 +90,7 @@ export function settingRoute<Schema extends z.ZodType>(
     path,
     needs: "session:write",
     clientId: "registered",
+    fields: schema,
     handle: (request) =>
       withSession(daemon, request, async (session, actor) => {
         const body = readBody(schema, request.body, codes);

@@ -73,6 +73,7 @@ export function metadataRoute(daemon: Daemon): Route {
     path: "/session/:id/metadata",
     needs: "session:write",
     clientId: "registered",
+    fields: metadataBody,
     handle: (request) =>
       withReader(daemon, request, async (session, actor) => {
         const body = metadataBody.safeParse(request.body);

@@ -308,6 +308,7 @@ export function workspacesRoutes({ workspaces, clock }: Daemon): readonly Route[
       method: "POST",
       path: "/workspaces",
       needs: "workspaces:write",
+      fields: workspaceBody,
       async handle({ caller, body }) {
         const wanted = readBody(workspaceBody, body);
         if (!wanted.ok) return refused(wanted.refusal);

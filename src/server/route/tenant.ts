@@ -34,6 +34,7 @@ export function tenantRoutes({ store, clock, sessions }: Daemon): readonly Route
       method: "PATCH",
       path: "/tenant",
       needs: "tenant:write",
+      fields: tenantBody,
       async handle({ caller, body }) {
         const read = readBody(tenantBody, body);
         if (!read.ok) return refused(read.refusal);
@@ -164,6 +165,7 @@ export function policyRoutes({ sessions }: Daemon): readonly Route[] {
       path: "/tenant/policy",
       gate: "strict",
       needs: "tenant:write",
+      fields: newPolicy,
       async handle({ caller, body }) {
         const read = readBody(newPolicy, body);
         if (!read.ok) return refused(read.refusal);
