@@ -7,7 +7,7 @@ import type { RateGate } from "./rate-gate.ts";
 import { headerOf, noteRoute } from "./request-scope.ts";
 
 /** A GET or HEAD request to a path that has no such route. */
-export interface PageRequest {
+export interface BrowserRequest {
   /** Decoded; null if the encoding is broken. */
   readonly segments: readonly string[] | null;
   /** Whether a person opens the path in a browser, rather than a program or a page asking. */
@@ -21,13 +21,13 @@ export interface PageRequest {
 /** What browsers get where no route is. It needs no token, so it holds no data of sessions. */
 export interface Pages {
   /** Null leaves the request to the checks of the API, which refuse it in JSON. */
-  find(request: PageRequest): Promise<Answer | null>;
+  find(request: BrowserRequest): Promise<Answer | null>;
 }
 
 export const NO_PAGES: Pages = { find: async () => null };
 
 /** A request on its way to a page. */
-interface Arrival {
+interface BrowserArrival {
   readonly incoming: IncomingMessage;
   readonly segments: readonly string[] | null;
   readonly connection: ConnectionHold;
@@ -44,7 +44,7 @@ export class PageGate {
     this.#rates = rates;
   }
 
-  async answer({ incoming, segments, connection, holder }: Arrival): Promise<Answer | null> {
+  async answer({ incoming, segments, connection, holder }: BrowserArrival): Promise<Answer | null> {
     if (incoming.method !== "GET" && incoming.method !== "HEAD") return null;
     const found = await this.#pages.find({
       segments,
@@ -65,7 +65,7 @@ export class PageGate {
 
 /** A proxy says how its client reached it; that client alone sees the answer. */
 function originOf(incoming: IncomingMessage): string {
-  const host = headerOf(incoming, "host") ?? "";
+  const host = headerOf(incoming, "x-forwarded-host") ?? headerOf(incoming, "host") ?? "";
   const isHttps =
     incoming.socket instanceof TLSSocket || headerOf(incoming, "x-forwarded-proto") === "https";
   const name = /^(?:[\w.-]+|\[[\da-f:]+\])(?::\d+)?$/i.test(host) ? host : "this-server";

@@ -127,7 +127,8 @@ const MEANINGS: Readonly<Record<HomeStatus, string>> = {
 
 function statusTable(sessions: SessionCounts | null): Markup {
   if (sessions === null) {
-    return markup`<p class="soft">They cannot be counted now; <code>/health?deep=1</code> says why.</p>`;
+    return markup`<p class="soft">They cannot be counted now:
+<code>/health?deep=1</code> says why.</p>`;
   }
   const rows = [...SESSION_STATES, "closed" as const].flatMap((status) => {
     const count = sessions.byStatus.get(status) ?? 0;

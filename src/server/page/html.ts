@@ -47,15 +47,18 @@ ${body}
 const STYLE = `
 :root {
   color-scheme: light dark;
-  --back: #fbfaf8; --text: #23211e; --soft: #6b665e; --line: #e4e0d9; --box: #f3f0ea; --mark: #9a3b1d;
+  --back: #fbfaf8; --text: #23211e; --soft: #6b665e;
+  --line: #e4e0d9; --box: #f3f0ea; --mark: #9a3b1d;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --back: #171614; --text: #e9e5de; --soft: #a49d92; --line: #35322d; --box: #211f1c; --mark: #f0946f;
+    --back: #171614; --text: #e9e5de; --soft: #a49d92;
+    --line: #35322d; --box: #211f1c; --mark: #f0946f;
   }
 }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--back); color: var(--text); font: 1rem/1.55 system-ui, sans-serif; }
+body { margin: 0; background: var(--back); color: var(--text);
+  font: 1rem/1.55 system-ui, sans-serif; }
 main { max-width: 46rem; margin: 0 auto; padding: 3rem 1.25rem 4rem; }
 header { display: flex; gap: 1rem; align-items: center; margin-bottom: 1.5rem; }
 header svg { width: 3.25rem; height: auto; flex: none; color: var(--mark); }

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import {
-  chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -13,8 +15,9 @@ import {
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { CONNECTIONS_OF_WEB_FILES_MAX } from "../../core/limits.ts";
+import { itWhere } from "../../platform/machine.fixture.ts";
 import { json } from "../http/answer.ts";
 import { answering, bodyOf, closeServers, type Question, serve } from "../http/server.fixture.ts";
 import type { ServerOptions } from "../settings.ts";
@@ -27,6 +30,22 @@ const INDEX = `<!doctype html><!-- <script>no()</script> -->
 
 const BROWSER = { accept: "text/html,*/*;q=0.8" };
 const TOKEN = "a-token-that-is-long-enough";
+
+const HANDLES = "/proc/self/fd";
+
+const noHandles = existsSync(HANDLES) ? null : "the system does not list the files that are open";
+
+/** What this process has open below a folder. */
+function openFilesIn(folder: string): readonly string[] {
+  const paths = readdirSync(HANDLES).map((name) => {
+    try {
+      return readlinkSync(join(HANDLES, name));
+    } catch {
+      return "";
+    }
+  });
+  return paths.filter((path) => path.startsWith(folder));
+}
 
 /** A client with one asset; beside it a secret, and links from the client to it. */
 function folders() {
@@ -83,7 +102,7 @@ describe("a folder of a web client", () => {
   });
 
   it("gives each file its type, version and time to be kept", async () => {
-    const { get } = await serveWeb();
+    const { get, web } = await serveWeb();
     const asset = await get("/assets/app-4f3a2b1c.js");
     expect(asset.headers).toMatchObject({
       "content-type": "text/javascript; charset=utf-8",
@@ -96,6 +115,11 @@ describe("a folder of a web client", () => {
       "content-type": "text/html; charset=utf-8",
       "cache-control": "no-cache",
     });
+    // Only a name with a hash says that its file never changes.
+    for (const name of ["component-registration.js", "app.js", "index.html"]) {
+      writeFileSync(join(web, "assets", name), "");
+      expect((await get(`/assets/${name}`)).headers["cache-control"]).toBe("no-cache");
+    }
     expect((await get("/inner.txt")).headers["cache-control"]).toBe("no-cache");
     const head = await get("/assets/app-4f3a2b1c.js", {}, "HEAD");
     expect(head).toMatchObject({ status: 200, text: "", headers: { etag: asset.headers.etag } });
@@ -186,16 +210,18 @@ describe("paths", () => {
     expect([INDEX, "{"].some((start) => opened.text.startsWith(start))).toBe(true);
   });
 
+  it.each(["/assets%2fa%20b.txt", "//index.html", "/assets//a%20b.txt", "/a/../index.html", "/."])(
+    "are names, one below the other, and %s is not",
+    async (path) => {
+      const { get } = await serveWeb();
+      expect((await get(path, BROWSER)).status).toBe(404);
+    },
+  );
+
   it("may lead through a link within the folder, and have blanks", async () => {
     const { get } = await serveWeb();
     expect(await get("/inner.txt")).toMatchObject({ status: 200, text: "in it" });
     expect(await get("/assets/a%20b.txt")).toMatchObject({ status: 200, text: "in it" });
-  });
-
-  it("of pipes and folders are no files", async () => {
-    const { get, web } = await serveWeb();
-    chmodSync(join(web, "assets"), 0o755);
-    expect((await get("/assets/")).status).toBe(404);
   });
 });
 
@@ -220,6 +246,20 @@ describe("P10: the files of a web client", () => {
     for (const socket of slow) socket.destroy();
     await expect.poll(async () => (await get("/inner.txt")).status, { timeout: 60_000 }).toBe(200);
   }, 150_000);
+
+  itWhere(noHandles, "are closed when they have been sent, or are not to be sent", async () => {
+    const { get, web } = await serveWeb({ rateLimit: { read: 3 } });
+    const warnings = vi.fn<(warning: Error) => void>();
+    process.on("warning", warnings);
+    onTestFinished(() => void process.off("warning", warnings));
+    const { etag = "" } = (await get("/")).headers;
+    await get("/", {}, "HEAD");
+    expect((await get("/", { "if-none-match": etag })).status).toBe(304);
+    expect((await get("/")).status).toBe(429);
+    await expect.poll(() => openFilesIn(web), { timeout: 60_000 }).toEqual([]);
+    // Node closes what is forgotten, too, but not without saying so.
+    expect(warnings).not.toHaveBeenCalled();
+  });
 
   it("break off if they become shorter, so that no part passes for the whole", async () => {
     const { server, web } = await serveWeb();

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, realpath } from "node:fs/promises";
-import { extname, join, relative } from "node:path";
+import { extname, join, parse, relative } from "node:path";
 import { WorkspaceError } from "../../agent/workspace/errors.ts";
 import { locate, openInside } from "../../agent/workspace/location.ts";
 import { WEB_PAGE_BYTES_MAX, WEB_PIECE_BYTES_MAX } from "../../core/limits.ts";
 import { type Answer, type AnswerHeaders, file, notModified } from "../http/answer.ts";
-import type { PageRequest } from "../http/page-gate.ts";
+import type { BrowserRequest } from "../http/page-gate.ts";
 
 const INDEX = ["index.html"];
 
@@ -33,7 +33,7 @@ export class WebFolder {
    * The file at the path, or `index.html` where a person opens a path that is none: the client's
    * own script then knows what to show. Null if there is nothing, or nothing to be told of.
    */
-  async find({ segments, isNavigation, ifNoneMatch }: PageRequest): Promise<Answer | null> {
+  async find({ segments, isNavigation, ifNoneMatch }: BrowserRequest): Promise<Answer | null> {
     if (segments === null || !segments.every(isName)) return null;
     const path = segments.length === 0 ? INDEX : segments;
     const named = await this.#open(path);
@@ -130,8 +130,9 @@ const FOREVER = "public, max-age=31536000, immutable";
 
 /** Whether a build tool put a hash of the content into the name, as `assets/index-C0YFCwlu.js`. */
 function isNamedByContent(path: readonly string[]): boolean {
-  const name = path.at(-1) ?? "";
-  return path[0] === "assets" && /[.-](?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{8,}\.\w+$/i.test(name);
+  const { name } = parse(path.at(-1) ?? "");
+  const [, hash = ""] = /[.-]([\w-]{8}|\w{9,64})$/.exec(name) ?? [];
+  return path[0] === "assets" && /\d/.test(hash) && /[a-z]/i.test(hash);
 }
 
 /**
