@@ -15,6 +15,7 @@ import type { SessionWorld } from "../session/world.ts";
 import { checkNoForeignHolders } from "../store/holder.ts";
 import type { Daemon } from "./daemon.ts";
 import type { RequestAuthenticator } from "./http/authenticator.ts";
+import type { Pages } from "./http/page-gate.ts";
 import { type Caller, type Route, RouteTable } from "./http/route.ts";
 import { granted, type Reply, ServerWorld } from "./http/server.fixture.ts";
 import { HttpServer } from "./http/server.ts";
@@ -37,6 +38,8 @@ export interface DaemonOptions {
   readonly visibility?: Visibility | "policy";
   /** False is a server that wants no token: its strict routes are refused. */
   readonly needsToken?: boolean;
+  /** What browsers get where no route is. */
+  readonly pages?: (daemon: Daemon) => Pages;
   /** Who comes to a tenant beside its members; any user unless a test says otherwise. */
   readonly outsiders?: Outsiders;
 }
@@ -108,6 +111,7 @@ export class DaemonWorld extends ServerWorld {
       log: (what, about) => logged.push(`${what} ${JSON.stringify(about)}`),
       closeMs: 200,
       tenants: world.tenants,
+      ...(options.pages && { pages: options.pages(daemon) }),
       authenticator: options.authenticator?.(daemon) ?? byName(options.needsToken ?? true),
     });
     const { url, port } = granted(await server.listen());

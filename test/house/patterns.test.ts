@@ -30,6 +30,8 @@ const ANSWERED: Readonly<Record<string, string>> = {
   "\\\\*(?:[\\ud800-\\udbff][\\udc00-\\udfff]|[^\\\\])|\\\\+$": "a secret, which is short",
   "[^\\\\]+$": "one unit of a secret: backslashes and one character",
   "\\((line \\d+ column \\d+)\\)": "the message of an error of the engine",
+  "<!--.*?-->|<script(?:\\s[^>]*)?>(.*?)<\\/script\\s*>":
+    "a page of the operator's web client, of at most WEB_PAGE_BYTES_MAX",
   "\\$\\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\\}":
     "the text ends with a brace, so each one matches",
 };

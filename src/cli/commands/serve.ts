@@ -19,7 +19,13 @@ import {
   type ServeOptions,
   variableOf,
 } from "../serve/options.ts";
-import { checkWorkspaces, ownFolders, serverSettings, writeRoots } from "../serve/settings.ts";
+import {
+  checkWorkspaces,
+  openWeb,
+  ownFolders,
+  serverSettings,
+  writeRoots,
+} from "../serve/settings.ts";
 import { dataFolder, locatorOf, openStore } from "../serve/store.ts";
 import { readMcpConfig } from "../serve/tools.ts";
 
@@ -137,7 +143,9 @@ export async function startServer(
   const mayKnowCallers = jwt.value !== null || mayHaveTokens(options, folder);
   const settings = await serverSettings(options, mayKnowCallers);
   if (!settings.ok) return settings;
-  const own = await ownFolders(options, folder, env);
+  const client = await openWeb(options, await ownFolders(options, folder, env));
+  if (!client.ok) return client;
+  const { own } = client.value;
   const fault = await checkWorkspaces(settings.value, own);
   if (fault !== null) return fault;
   const roots = await writeRoots(options, own);
@@ -177,7 +185,7 @@ export async function startServer(
     jwt: jwt.value,
     prices: prices.value,
     folder,
-    own,
+    ...client.value,
     roots: roots.value,
     guard,
     secrets: secrets.value,

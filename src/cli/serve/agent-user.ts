@@ -192,7 +192,7 @@ async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<Own
   const loaded = [
     ...[PACKAGE, dirname(fileURLToPath(import.meta.url)), join(PACKAGE, "node_modules")],
     ...[process.execPath, join(home, "skills"), cert, prices, jwks],
-    ...[options["agent-homes"], options["secrets-dir"]],
+    ...[options["agent-homes"], options["secrets-dir"], options.web],
     ...(store === null ? [] : [store.file, store.folder]),
     ...(store?.isPackage ? await filesBelow(store.folder) : []),
   ];
@@ -203,7 +203,11 @@ async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<Own
       ...(await existing([key, config, mcp])),
       ...(await filesBelow(options["secrets-dir"])),
     ],
-    loaded: [...(await existing(loaded)), ...(await filesBelow(join(home, "skills")))],
+    loaded: [
+      ...(await existing(loaded)),
+      ...(await filesBelow(join(home, "skills"))),
+      ...(await filesBelow(options.web)),
+    ],
     owner: process.getuid?.() ?? 0,
   };
 }

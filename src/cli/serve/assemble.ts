@@ -10,6 +10,8 @@ import type { Daemon } from "../../server/daemon.ts";
 import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import { HttpServer } from "../../server/http/server.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
+import { pagesOf } from "../../server/page/home.ts";
+import type { WebFolder } from "../../server/page/web-folder.ts";
 import { allRoutes } from "../../server/route/all-routes.ts";
 import { activityOf } from "../../server/route/server-info.ts";
 import type { ServerSettings } from "../../server/settings.ts";
@@ -72,6 +74,8 @@ interface ServerParts {
   /** The notes of which sessions there are; null where they do not outlive the process. */
   readonly located: SessionLocator | null;
   readonly version: string;
+  /** The web client of --web. */
+  readonly web: WebFolder | null;
 }
 
 /** Assembles agents, sessions and network over an open store, and starts to listen. */
@@ -129,6 +133,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     log: log.log,
     authenticator,
     tenants,
+    pages: pagesOf(daemon, { ...parts, needsToken }),
   });
   const running = { health, endSweep, server, host, tools, users, secrets, store };
   const stop = (hurry: AbortSignal) => stopAll(running, hurry);

@@ -70,6 +70,7 @@ export const OPTIONS = {
   "max-connections": count("Connections with a request at a time; 0 is no limit (256)", 65_536),
   "tls-cert": text({ help: "Certificate, to serve HTTPS", placeholder: "FILE" }),
   "tls-key": text({ help: "Private key of the certificate", placeholder: "FILE" }),
+  web: folder("Directory of a web client to serve at / instead of the server's own page"),
   "rate-limit": toggle({ help: "Limit the requests of each caller" }),
   "rate-limit-prompt": whole(1, 1_000_000, { help: "Prompts per window (10)" }),
   "rate-limit-mutation": whole(1, 1_000_000, { help: "Other changes per window (30)" }),

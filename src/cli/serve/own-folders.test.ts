@@ -75,3 +75,29 @@ describe("the folders of keys and homes that a server is started with", () => {
     expect(existsSync(at("data"))).toBe(false);
   });
 });
+
+describe("the web client that a server is started with", () => {
+  it("is a folder with an index.html, and has nothing of the server in it", async () => {
+    const { at, start } = world();
+    const refused = async (path: string, reason: RegExp) => {
+      const started = await start("--workspace", at("work"), "--web", path);
+      expect(started).toMatchObject(refusalOf("--web", reason));
+    };
+    await refused(at("none"), /there is no directory/);
+    await refused(at("work"), /has no readable index\.html; name the folder/);
+    writeFileSync(at("index.html"), "");
+    writeFileSync(at("home", "inside", "index.html"), "");
+    symlinkSync(at("home", "inside"), at("link"));
+    for (const path of [at(), at("home"), at("home", "inside"), at("link")]) {
+      await refused(path, /has files of the server in it/);
+    }
+    expect(existsSync(at("data"))).toBe(false);
+  });
+
+  it("is closed to agents: no workspace is in it", async () => {
+    const { at, start } = world();
+    writeFileSync(at("work", "index.html"), "");
+    const started = await start("--workspace", at("work"), "--web", at("work"));
+    expect(started).toMatchObject(refusalOf("--workspace", /another folder of the server/));
+  });
+});

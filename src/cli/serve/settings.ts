@@ -9,6 +9,7 @@ import {
   TURN_MEMORY_HEAP_DIVISOR_MIN,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { WebFolder } from "../../server/page/web-folder.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
 import { canonical } from "../../server/workspaces.ts";
 import {
@@ -249,4 +250,34 @@ export async function writeRoots(
     roots.push(real);
   }
   return ok([...new Set(roots)]);
+}
+
+/** The web client of --web, and the server's own folders with that of the client among them. */
+export interface OpenedWeb {
+  readonly web: WebFolder | null;
+  readonly own: OwnFolders;
+}
+
+/**
+ * Opens the folder of the web client. Its scripts act for people who have signed in, so it is
+ * closed to agents as the server's own folders are; and it has none of those in it.
+ */
+export async function openWeb(
+  { web: path }: ServeOptions,
+  own: OwnFolders,
+): Promise<Result<OpenedWeb>> {
+  if (path === null) return ok({ web: null, own });
+  const missing = await missingDirectory("--web", [path]);
+  if (missing !== null) return missing;
+  const real = await canonical(resolve(path));
+  const refused = (reason: string) => fail("invalid_server_config", { path: "--web", reason });
+  if (own.isTouchedBy(real)) {
+    return refused(`"${path}" has files of the server in it, or is among them; choose another`);
+  }
+  const web = await WebFolder.open(real);
+  if (web === null) {
+    return refused(`"${path}" has no readable index.html; name the folder of a built web client`);
+  }
+  const { closed, readable } = own.paths;
+  return ok({ web, own: OwnFolders.of({ closed: [...closed, real], readable }) });
 }

@@ -15,6 +15,16 @@ export const CONNECTIONS_LITTLE_MAX = 4;
 /** Connections of callers without a token that send a body: how long it takes is up to them. */
 export const CONNECTIONS_OF_STRANGERS_MAX = 16;
 
+/** Files of the web client on their way: some ten browsers that load at once. Each is open. */
+export const CONNECTIONS_OF_WEB_FILES_MAX = 64;
+
+/** One piece of such a file, and a page whose inline scripts are read to allow them. */
+export const WEB_PIECE_BYTES_MAX = 64 * 1_024;
+export const WEB_PAGE_BYTES_MAX = 1_024 * 1_024;
+
+/** Sessions that the page at `/` counts: one page of a list, in one read. */
+export const HOME_SESSIONS_COUNTED_MAX = 1_000;
+
 /** How long a connection that made room is still read, and how many of them there are. */
 export const SOCKET_LINGER_MS = 1_000;
 export const SOCKETS_EVICTED_MAX = 64;

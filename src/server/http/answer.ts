@@ -24,7 +24,10 @@ interface AnswerBase {
 /** The answer of a route. Only `delivery.ts` writes to sockets. */
 export type Answer =
   | (AnswerBase & { readonly kind: "json"; readonly status: number; readonly text: string })
-  | (AnswerBase & { readonly kind: "empty" })
+  /** A page for people, in a browser. */
+  | (AnswerBase & { readonly kind: "html"; readonly status: number; readonly text: string })
+  /** 204, unless the client is told that it has the file already. */
+  | (AnswerBase & { readonly kind: "empty"; readonly status?: 304 })
   | (AnswerBase & {
       readonly kind: "file";
       readonly mediaType: string;
@@ -47,6 +50,15 @@ export function json(status: number, body: object, headers: AnswerHeaders = {}):
 /** 204. */
 export function empty(headers: AnswerHeaders = {}): Answer {
   return { kind: "empty", headers };
+}
+
+export function html(status: number, text: string, headers: AnswerHeaders): Answer {
+  return { kind: "html", status, text, headers };
+}
+
+/** The client has this version of the file already. */
+export function notModified(headers: AnswerHeaders): Answer {
+  return { kind: "empty", status: 304, headers };
 }
 
 /** 200, streamed in pieces. */

@@ -126,7 +126,8 @@ function digestOf(token: string): Buffer {
 /** The tenant of all callers that are not identified. */
 export const LOCAL_TENANT = localTenant();
 
-const LOCAL_OWNER: Caller = { tenantId: LOCAL_TENANT, userId: null, role: "owner" };
+/** The caller of a server without tokens, and of its shared token. */
+export const LOCAL_OWNER: Caller = { tenantId: LOCAL_TENANT, userId: null, role: "owner" };
 
 /** Whether the caller has the operator's token, the only one without a user. */
 export function isOperator(caller: Pick<Caller, "tenantId" | "userId"> | null): boolean {

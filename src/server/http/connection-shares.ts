@@ -1,5 +1,9 @@
 import type { Refusal } from "../../core/error.ts";
-import { CONNECTIONS_LITTLE_MAX, CONNECTIONS_OF_STRANGERS_MAX } from "../../core/limits.ts";
+import {
+  CONNECTIONS_LITTLE_MAX,
+  CONNECTIONS_OF_STRANGERS_MAX,
+  CONNECTIONS_OF_WEB_FILES_MAX,
+} from "../../core/limits.ts";
 import { FairShares, type ShareHolder } from "./fair-shares.ts";
 import { extraConnections } from "./listener.ts";
 
@@ -20,6 +24,7 @@ export class ConnectionShares {
   readonly #requests: FairShares;
   readonly #streams: FairShares;
   readonly #strangers: FairShares;
+  readonly #webFiles: FairShares;
 
   constructor(load: ConnectionLoad) {
     this.#load = load;
@@ -38,10 +43,16 @@ export class ConnectionShares {
       total: max,
       reserved: 0,
     });
+    const withoutCaller = { share: 1 / 2, kept: 0, little: 1, reserved: 0 };
     this.#strangers = new FairShares({
-      ...{ resource: "connections", share: 1 / 2, kept: 0, little: 1 },
+      ...withoutCaller,
+      resource: "connections",
       total: CONNECTIONS_OF_STRANGERS_MAX,
-      reserved: 0,
+    });
+    this.#webFiles = new FairShares({
+      ...withoutCaller,
+      resource: "connections",
+      total: CONNECTIONS_OF_WEB_FILES_MAX,
     });
   }
 
@@ -51,6 +62,7 @@ export class ConnectionShares {
       requests: this.#requests,
       streams: this.#streams,
       strangers: this.#strangers,
+      webFiles: this.#webFiles,
     };
     return new ConnectionHold(shares, () => this.#load.isCrowded());
   }
@@ -60,6 +72,7 @@ interface Shares {
   readonly requests: FairShares;
   readonly streams: FairShares;
   readonly strangers: FairShares;
+  readonly webFiles: FairShares;
 }
 
 /** The connection of one request, which may become that of a stream. */
@@ -81,6 +94,11 @@ export class ConnectionHold {
   /** A request with a body whose caller is not known, and need not be. */
   stranger(holder: ShareHolder): Refusal | null {
     return this.#take(this.#shares.strangers, holder, false);
+  }
+
+  /** A file of the web client, which needs no caller: how fast it is read is up to the reader. */
+  webFile(holder: ShareHolder): Refusal | null {
+    return this.#take(this.#shares.webFiles, holder, false);
   }
 
   /** The connection is a stream's from now on. */

@@ -9,6 +9,7 @@ import { connectionOf, type LastAnswer } from "./connection.ts";
 import type { EventStreams } from "./event-stream.ts";
 
 type FileAnswer = Extract<Answer, { kind: "file" }>;
+type TextAnswer = Extract<Answer, { kind: "json" | "html" }>;
 
 /** Sent with every answer: browsers must not guess the type of a body. */
 const ALWAYS = { "X-Content-Type-Options": "nosniff" };
@@ -40,10 +41,11 @@ export class AnswerWriter {
     if (response.destroyed) return;
     switch (answer.kind) {
       case "json":
-        sendText(response, answer.status, answer.text, { ...NOT_KEPT, ...headers });
+      case "html":
+        sendText(response, answer, { ...NOT_KEPT, ...headers });
         break;
       case "empty":
-        response.writeHead(204, headers).end();
+        response.writeHead(answer.status ?? 204, headers).end();
         break;
       case "file":
         response.writeHead(200, { ...NOT_KEPT, ...headers, "Content-Type": answer.mediaType });
@@ -127,11 +129,17 @@ function lastAnswer({ wantsAcknowledgement }: Answer, response: ServerResponse):
   return connection.canAcknowledge(response.req) ? connection.answerLast() : null;
 }
 
-function sendText(response: ServerResponse, status: number, text: string, headers: AnswerHeaders) {
+function sendText(response: ServerResponse, answer: TextAnswer, headers: AnswerHeaders) {
+  const { kind, status, text } = answer;
   const length = `${Buffer.byteLength(text)}`;
-  const kind = { "Content-Type": "application/json; charset=utf-8", "Content-Length": length };
-  response.writeHead(status, { ...headers, ...kind }).end(text);
+  const type = { "Content-Type": MEDIA_TYPES[kind], "Content-Length": length };
+  response.writeHead(status, { ...headers, ...type }).end(text);
 }
+
+const MEDIA_TYPES = {
+  json: "application/json; charset=utf-8",
+  html: "text/html; charset=utf-8",
+} as const;
 
 function releaseSource(answer: Answer) {
   if (answer.kind === "events") answer.source.cancel();

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { refusal } from "../../core/error.ts";
-import { type ClientId, parseClientId, type TenantId, type UserId } from "../../core/id.ts";
+import type { ClientId, TenantId, UserId } from "../../core/id.ts";
 import { isPermitted, type Permission, rolesWith } from "../../core/permission.ts";
 import { ok } from "../../core/result.ts";
 import type { Clock } from "../../platform/clock.ts";
@@ -14,8 +14,10 @@ import type { EventSource } from "./event-stream.ts";
 import type { ShareHolder } from "./fair-shares.ts";
 import { type Authenticated, Identification } from "./identification.ts";
 import { CorsGate, isCrossSite, networkOf, type OwnNames, TrustedProxies } from "./origins.ts";
+import { PageGate, type Pages } from "./page-gate.ts";
+import { RateGate } from "./rate-gate.ts";
 import type { RateLimiter, RateTier } from "./rate-limiter.ts";
-import { noteRoute } from "./request-scope.ts";
+import { headerOf, noteRoute } from "./request-scope.ts";
 import {
   bodyKindOf,
   type Caller,
@@ -43,6 +45,7 @@ export interface PipelineDeps {
   /** Whether `open` routes need a token too. */
   readonly requireAuth: boolean;
   readonly connections: ConnectionLoad;
+  readonly pages: Pages;
   /** Complete once the server listens. */
   names(): OwnNames;
 }
@@ -66,10 +69,10 @@ type NoMatch = Exclude<Match, { kind: "found" }>;
 const UNMATCHED: NoMatch = { kind: "unknown" };
 
 /**
- * Takes requests through the checks, in this order, to their routes: CORS, host, authentication,
- * rate, path, method, strict routes, role, body, authentication and role again if they may have
- * changed, client id. The first check that refuses answers. So a body is read only for a caller who
- * may use the route, and only if the route wants one.
+ * Takes requests through the checks, in this order, to their routes: CORS, host, pages where no
+ * route is, authentication, rate, path, method, strict routes, role, body, authentication and role
+ * again if they may have changed, client id. The first check that refuses answers. So a body is read
+ * only for a caller who may use the route, and only if the route wants one.
  */
 export class RequestPipeline {
   readonly #deps: PipelineDeps;
@@ -79,6 +82,8 @@ export class RequestPipeline {
   readonly #callers: Identification;
   readonly #proxies: TrustedProxies;
   readonly #openStreams: OpenStreams;
+  readonly #rates: RateGate;
+  readonly #pages: PageGate;
   readonly #files = new SentFiles();
 
   constructor(deps: PipelineDeps) {
@@ -89,6 +94,8 @@ export class RequestPipeline {
     this.#proxies = new TrustedProxies(deps.trustedProxies);
     this.#callers = new Identification({ ...deps, proxies: this.#proxies });
     this.#openStreams = new OpenStreams(deps.clock);
+    this.#rates = new RateGate(deps.limiter, deps.clock, this.#proxies);
+    this.#pages = new PageGate(deps.pages, this.#rates);
   }
 
   get heldBodyBytes(): number {
@@ -132,12 +139,16 @@ export class RequestPipeline {
     const foreign = names.hostRefusal(incoming.headersDistinct.host ?? []);
     if (foreign !== null) return refused(foreign);
     const exchange = this.#exchangeOf(incoming, signal, connection);
+    const page = await this.#page(exchange);
+    if (page !== null) return page;
     const isPublic = names.isLoopback && !this.#deps.requireAuth;
     const isOpen = takesCode(exchange.match) || (isPublic && this.#isOpen(exchange));
     const who = isOpen ? null : await this.#callers.identify(incoming);
     if (who !== null && "kind" in who) return who;
     const excess =
-      who && (this.#crowded(exchange, who.caller) ?? this.#limited(exchange, who.caller));
+      who &&
+      (this.#crowded(exchange, who.caller) ??
+        this.#rates.excess(incoming, rateTierOf(exchange), who.caller));
     if (excess !== null) return excess;
     const { match } = exchange;
     if (match.kind !== "found") return this.#notFound(exchange, match);
@@ -155,6 +166,14 @@ export class RequestPipeline {
     );
     // The client disconnected during its body, so the answer reaches no one.
     return answer ?? empty();
+  }
+
+  /** What a browser shows where no route is; it needs no token. */
+  async #page({ incoming, target, match, connection }: Exchange): Promise<Answer | null> {
+    if (match.kind === "found") return null;
+    const { address } = this.#proxies.peerOf(incoming);
+    const holder = { ...this.#shareOf(null), address: networkOf(address) };
+    return this.#pages.answer({ incoming, segments: target.segments, connection, holder });
   }
 
   /** Whether the caller's share of connections is used up; it need not keep this one. */
@@ -207,31 +226,6 @@ export class RequestPipeline {
     const { allow } = match;
     if (method === "OPTIONS") return empty({ Allow: allow });
     return refused(refusal("method_not_allowed", { method, allow }), { Allow: allow });
-  }
-
-  #limited(exchange: Exchange, caller: Caller): Answer | null {
-    const { limiter, clock } = this.#deps;
-    const tier = rateTierOf(exchange);
-    const key = this.#rateKeyOf(exchange.incoming, caller);
-    const excess = tier === null ? null : limiter?.take(tier, key);
-    if (!tier || !excess) return null;
-    const { limit, retryAfterMs } = excess;
-    return refused(refusal("rate_limit_exceeded", { tier, retryAfterMs }), {
-      "X-RateLimit-Limit": `${limit}`,
-      "X-RateLimit-Remaining": "0",
-      "X-RateLimit-Reset": `${Math.ceil((clock.nowMs() + retryAfterMs) / 1_000)}`,
-    });
-  }
-
-  /**
-   * Counts a user across all addresses. Anonymous callers on this machine share an address, so
-   * their client ids tell them apart.
-   */
-  #rateKeyOf(incoming: IncomingMessage, { tenantId, userId }: Caller): string {
-    if (userId !== null) return JSON.stringify([tenantId, userId]);
-    const { address, isLoopback } = this.#proxies.peerOf(incoming);
-    const clientId = parseClientId(headerOf(incoming, "x-qwen-client-id") ?? "") ?? "";
-    return isLoopback ? clientId : `${address} ${clientId}`;
   }
 
   /** Runs the checks that come after the body, and then the route. */
@@ -365,11 +359,6 @@ export class RequestPipeline {
 /** A source without events, of which only `end` is used. */
 function endedBy(end: () => void): EventSource {
   return { next: async () => ({ done: true, value: undefined }), cancel: () => {}, end };
-}
-
-function headerOf({ headers }: IncomingMessage, name: string): string | null {
-  const value = headers[name];
-  return (Array.isArray(value) ? value[0] : value) ?? null;
 }
 
 /** Requests with these permissions can end streams of other users, so those are checked at once. */

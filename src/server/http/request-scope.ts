@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { IncomingMessage } from "node:http";
 import type { Route } from "./route.ts";
 
 /** The context of one request. */
@@ -27,4 +28,10 @@ export function noteRoute({ path, answersHalfClosed }: Pick<Route, "path" | "ans
 /** Keeps a valid request id of the client; otherwise makes one. */
 export function requestIdOf(header: string | undefined, fresh: () => string): string {
   return header !== undefined && /^[A-Za-z0-9._:-]{1,128}$/.test(header) ? header : fresh();
+}
+
+/** The first value of a header, by its name in lower case; null if absent. */
+export function headerOf({ headers }: IncomingMessage, name: string): string | null {
+  const value = headers[name];
+  return (Array.isArray(value) ? value[0] : value) ?? null;
 }

@@ -15,6 +15,7 @@ import { AnswerWriter } from "./delivery.ts";
 import { EventStreams } from "./event-stream.ts";
 import { connectionLimit, type ListenAddress, Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
+import { NO_PAGES, type Pages } from "./page-gate.ts";
 import { RequestPipeline } from "./pipeline.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { requestIdOf, requestScope } from "./request-scope.ts";
@@ -29,6 +30,8 @@ export interface ServerDeps {
   readonly authenticator?: RequestAuthenticator;
   /** Admits requests by tenant; by default all tenants. */
   readonly tenants?: TenantGate;
+  /** What browsers get where no route is; by default nothing. */
+  readonly pages?: Pages;
   /** How long open requests may take when the server closes. */
   readonly closeMs?: number;
 }
@@ -77,6 +80,7 @@ export class HttpServer {
         isCrowded: () => this.#listener.isCrowded,
       },
       names: () => this.#names,
+      pages: deps.pages ?? NO_PAGES,
     });
     const accept = (incoming: IncomingMessage, response: ServerResponse) => {
       this.#accept(incoming, response);
