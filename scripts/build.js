@@ -2,10 +2,10 @@
 // is replaced only by a complete result: a failed or interrupted build leaves no dist at all rather
 // than half of one.
 
-import { spawnSync } from "node:child_process";
 import { existsSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { runChild } from "./child.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const COMPILER = join(ROOT, "node_modules/typescript/bin/tsc");
@@ -23,8 +23,8 @@ rmSync(DIST, { recursive: true, force: true });
 rmSync(UNFINISHED, { recursive: true, force: true });
 
 const args = [COMPILER, "-p", "tsconfig.build.json", "--outDir", UNFINISHED];
-const compile = spawnSync(process.execPath, args, { cwd: ROOT, stdio: "inherit" });
-if (compile.status !== 0) failed(compile.status ?? 1);
+const compile = await runChild(process.execPath, args, { cwd: ROOT, stdio: "inherit" });
+if (compile.code !== 0) failed(compile.code ?? 1);
 
 try {
   // Only now: what it imports is there once the compiler is.
