@@ -3,7 +3,7 @@
 // goes to the error output: `npm pack --json` prints a document on the other.
 
 import { accessSync, constants, existsSync } from "node:fs";
-import { basename, delimiter, join } from "node:path";
+import { basename, delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { endBy, runChild } from "./child.js";
 import { buildIsFresh, installFingerprint, installIsFresh, rememberInstall } from "./freshness.js";
@@ -29,7 +29,7 @@ function checkWritable() {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
     stop(
       1,
-      `cannot install and build in ${ROOT} (${code}): copy this clone to a folder that you can ` +
+      `cannot install and build in ${resolve(ROOT)} (${code}): copy this clone to a folder that you can ` +
         "write, and run `npm start` there.",
     );
   }

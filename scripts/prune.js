@@ -39,6 +39,8 @@ function importsOf(module) {
       return "";
     }
   });
-  const specifiers = texts.flatMap((text) => [...text.matchAll(IMPORT)].map(([, path = ""]) => path));
+  const specifiers = texts.flatMap((text) =>
+    [...text.matchAll(IMPORT)].map(([, path = ""]) => path),
+  );
   return specifiers.map((path) => join(dirname(module), path.replace(/\.(?:js|ts)$/, "")));
 }

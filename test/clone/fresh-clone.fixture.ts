@@ -9,7 +9,7 @@ import { projectFiles, ROOT } from "../house/files.ts";
 /** What `npm start` prints when a server is up. */
 const LISTENING = /listening on (http:\/\/\S+)/;
 
-/** The project as somebody has it who has just cloned it: nothing is installed, nothing is built. */
+/** The project as it is right after `git clone`: nothing is installed, nothing is built. */
 export class FreshClone {
   readonly #top = realpathSync(mkdtempSync(join(tmpdir(), "fermata-clone-")));
   /** A space and letters beyond ASCII, as paths of people have. */

@@ -41,7 +41,7 @@ function remains(kept: number | null, place: string | null): string {
   if (place === null) return "its sessions were only in memory, and are gone";
   if (kept === 0) return `there are no sessions in ${place}`;
   const sessions = kept === 1 ? "1 session is" : `${kept ?? "all"} sessions are`;
-  return `${sessions} kept in ${place}; start the server again to go on with them`;
+  return `${sessions} kept in ${place}; start the server again to go on`;
 }
 
 /** How many sessions there are, by the notes of them; null if those cannot be read. */
