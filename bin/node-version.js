@@ -1,7 +1,10 @@
 // Old syntax on purpose: this file has to parse on every Node that could be asked to run fermata.
 
-/** The oldest Node that can run Fermata; a test holds it to `engines` in package.json. */
-export const OLDEST_NODE = "22.13";
+/**
+ * The oldest Node that can run Fermata: the first with Node-API 10, for which the database's driver
+ * is built; on an older one it crashes. A test holds it to `engines` in package.json.
+ */
+export const OLDEST_NODE = "22.14";
 
 /**
  * @param {string} version as in `process.version`, with or without the leading "v"

@@ -2,10 +2,12 @@
 // is replaced only by a complete result: a failed or interrupted build leaves no dist at all rather
 // than half of one.
 
-import { spawnSync } from "node:child_process";
-import { existsSync, renameSync, rmSync, utimesSync } from "node:fs";
-import { basename, join } from "node:path";
+import { existsSync, readFileSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { runChild } from "./child.js";
+import { writeNotices } from "./notices.js";
+import { prune } from "./prune.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const COMPILER = join(ROOT, "node_modules/typescript/bin/tsc");
@@ -23,13 +25,14 @@ rmSync(DIST, { recursive: true, force: true });
 rmSync(UNFINISHED, { recursive: true, force: true });
 
 const args = [COMPILER, "-p", "tsconfig.build.json", "--outDir", UNFINISHED];
-const compile = spawnSync(process.execPath, args, { cwd: ROOT, stdio: "inherit" });
-if (compile.status !== 0) failed(compile.status ?? 1);
+const compile = await runChild(process.execPath, args, { cwd: ROOT, stdio: "inherit" });
+if (compile.code !== 0) failed(compile.code ?? 1);
 
 try {
   // Only now: what it imports is there once the compiler is.
-  const { bundlePrograms } = await import("./bundle.js");
-  await bundlePrograms(UNFINISHED);
+  const { bundlePrograms, PROGRAMS } = await import("./bundle.js");
+  writeNotices(join(UNFINISHED, "THIRD_PARTY.txt"), await bundlePrograms(UNFINISHED));
+  prune(UNFINISHED, [...PROGRAMS, ...exported()]);
 } catch (error) {
   console.error(error);
   failed(1);
@@ -38,6 +41,13 @@ try {
 renameSync(UNFINISHED, DIST);
 // The start of the build is the age of its result: a file saved meanwhile is not in it.
 utimesSync(DIST, startedAt, startedAt);
+
+/** The modules that other programs import by a name of the package. */
+function exported() {
+  const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const modules = Object.values(exports).flatMap(({ default: path }) => (path ? [path] : []));
+  return modules.map((path) => relative("./dist", path).replace(/\.js$/, ""));
+}
 
 /** @param {number} exitCode */
 function failed(exitCode) {

@@ -1,12 +1,12 @@
 // Makes one file, or a few, of each program: to find and read hundreds of small modules was most
-// of what a start took. The modules stay where they are, for programs that import them.
+// of what a start took. What of a program's packages is in its bundle is not installed with it.
 
 import { realpathSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { build } from "rolldown";
 
 /** What is run and never imported: by people, in a thread, or as a process. */
-const PROGRAMS = [
+export const PROGRAMS = [
   "cli/main",
   "store/sqlite/writer",
   "store/sqlite/reader",
@@ -15,18 +15,20 @@ const PROGRAMS = [
   "agent/user/main",
 ];
 
-/** The first has a binary beside its code, and the second is loaded late, if at all. */
-const LEFT_OUT = ["better-sqlite3", /^@modelcontextprotocol\/sdk\//];
+/** It has a binary beside its code. */
+const LEFT_OUT = ["better-sqlite3"];
 
 /**
  * Each program, with what it needs, takes the place of its own first module.
  * @param {string} folder as the compiler has left it
+ * @returns {Promise<string[]>} the files of packages that are in the bundles
  */
 export async function bundlePrograms(folder) {
   // The bundler names modules by real path, and node_modules may be a link.
   const real = realpathSync(folder);
+  const foreign = new Set();
   for (const program of PROGRAMS) {
-    await build({
+    const { output } = await build({
       input: { [program]: join(folder, `${program}.js`) },
       platform: "node",
       external: LEFT_OUT,
@@ -41,7 +43,12 @@ export async function bundlePrograms(folder) {
         chunkFileNames: `${program}-[name].js`,
       },
     });
+    const modules = output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
+    // Some are of the bundler itself, and of no file.
+    const files = modules.filter((id) => !id.startsWith("\0"));
+    for (const id of files) if (!id.startsWith(real)) foreign.add(id);
   }
+  return [...foreign];
 }
 
 /**

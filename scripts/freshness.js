@@ -12,6 +12,8 @@ const BUILD_INPUTS = [
   "tsconfig.build.json",
   "scripts/build.js",
   "scripts/bundle.js",
+  "scripts/notices.js",
+  "scripts/prune.js",
 ];
 
 /**

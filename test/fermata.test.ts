@@ -58,7 +58,7 @@ describe("the fermata command", () => {
     const { exitCode, stdout, stderr } = await runNode([...preload, "bin/fermata.js"]);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
     expect(stderr).toMatch(
-      /^Fermata needs Node 22\.13 or newer, and this is Node 20\.20\.2: .*\n$/,
+      /^Fermata needs Node 22\.14 or newer, and this is Node 20\.20\.2: .*\n$/,
     );
   });
 

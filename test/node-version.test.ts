@@ -3,14 +3,14 @@ import { nodeIsTooOld, OLDEST_NODE } from "../bin/node-version.js";
 import { readText } from "./house/files.ts";
 
 describe("the oldest Node for fermata", () => {
-  it.each(["v12.22.12", "20.20.2", "v20.20.2", "22.9.0", "22.12.0"])(
+  it.each(["v12.22.12", "20.20.2", "v20.20.2", "22.9.0", "22.13.1"])(
     "is newer than %s",
     (version) => {
       expect(nodeIsTooOld(version)).toBe(true);
     },
   );
 
-  it.each(["22.13.0", "v22.13.1", "22.23.3", "24.1.0", "24.21.0", "v26.1.0", "100.0.0"])(
+  it.each(["22.14.0", "v22.14.1", "22.23.3", "24.1.0", "24.21.0", "v26.1.0", "100.0.0"])(
     "is not newer than %s",
     (version) => {
       expect(nodeIsTooOld(version)).toBe(false);

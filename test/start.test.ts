@@ -1,6 +1,14 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -58,5 +66,30 @@ describe("a server", () => {
     const modules = (await said).split("\n");
     expect(modules).toContain("NativeModule http");
     expect(modules.filter((name) => name.includes("undici"))).toEqual([]);
+  });
+});
+
+describe("a clone that cannot be written", () => {
+  it("says that it has to be elsewhere, and touches nothing", async () => {
+    for (const part of ["bin", "scripts"]) {
+      cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+    }
+    for (const file of ["package.json", "package-lock.json"])
+      cpSync(join(ROOT, file), join(folder, file));
+    // Root may write everywhere but on a disk that nothing can be written to.
+    const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+    chmodSync(folder, 0o555);
+    const before = readdirSync(folder);
+    const run = spawnSync("node", [join(folder, "scripts/start.js")], {
+      ...nobody,
+      encoding: "utf8",
+    });
+    chmodSync(folder, 0o755);
+    expect(run).toMatchObject({ status: 1, stdout: "" });
+    expect(run.stderr).toBe(
+      `fermata: cannot install and build in ${folder} (EACCES): copy this clone to a folder that ` +
+        "you can write, and run `npm start` there.\n",
+    );
+    expect(readdirSync(folder)).toEqual(before);
   });
 });

@@ -1,6 +1,13 @@
 import type { ContentBlock } from "../core/agent-update.ts";
 import { refusal } from "../core/error.ts";
-import { type ClientId, isUuid, type PromptId, parsePromptId, type TenantId } from "../core/id.ts";
+import {
+  type ClientId,
+  isUuid,
+  type PromptId,
+  parsePromptId,
+  type SessionId,
+  type TenantId,
+} from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, clientOf, userOf } from "../core/session/command.ts";
@@ -23,7 +30,7 @@ import { ExportProcesses } from "./export/process.ts";
 import { type ExportSight, storeSource } from "./export/source.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
-import { closeSession, deleteSession, reapIdle, shutDown } from "./life/ending.ts";
+import { closeSession, type Draining, deleteSession, reapIdle, shutDown } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
@@ -336,14 +343,21 @@ export class SessionHost {
     return removeTenant(this.#parts, tenantId, by);
   }
 
-  /** Ends everything in order. In a hurry, what still runs gets its verdict at once. */
-  async shutDown(hurry: AbortSignal): Promise<void> {
+  /**
+   * Ends everything in order, and tells what it waits for. In a hurry, what still runs gets its
+   * verdict at once. Returns the sessions whose turns were cut off.
+   */
+  async shutDown(
+    hurry: AbortSignal,
+    tell?: (draining: Draining) => void,
+  ): Promise<readonly SessionId[]> {
     this.#isStopping = true;
     this.#streams.stop();
     this.#callOffReaper();
-    await shutDown(this.#world, this.#registry, hurry);
+    const cutOff = await shutDown(this.#world, this.#registry, hurry, tell);
     await Promise.all([this.side.end(), this.#exports.end()]);
     this.#streams.endTenants();
+    return cutOff;
   }
 
   /** Evicts sessions that have been idle for too long. */

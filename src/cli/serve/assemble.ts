@@ -4,6 +4,7 @@ import type { Agents } from "../../agent/agent.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
+import type { SessionId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import type { Daemon } from "../../server/daemon.ts";
@@ -19,6 +20,7 @@ import { Workspaces } from "../../server/workspaces.ts";
 import { OpenTurns } from "../../session/actor/open-turns.ts";
 import { ServerHealth } from "../../session/health/health.ts";
 import { SessionHost } from "../../session/host.ts";
+import type { Draining } from "../../session/life/ending.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
@@ -36,6 +38,7 @@ import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
 import { openDisk } from "./disk.ts";
+import { countOf, type Stopped } from "./farewell.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
 import { openMeter, startCreditSweep } from "./meter.ts";
@@ -49,7 +52,7 @@ export interface RunningServer {
   /** A sentence for the operator; null if there is none. */
   readonly note: string | null;
   /** Stops the server after its turns have ended, or at once when the signal fires. */
-  stop(hurry: AbortSignal): Promise<void>;
+  stop(hurry: AbortSignal, tell: (draining: Draining) => void): Promise<Stopped>;
 }
 
 interface ServerParts {
@@ -136,10 +139,13 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     pages: pagesOf(daemon, { ...parts, needsToken }),
   });
   const running = { health, endSweep, server, host, tools, users, secrets, store };
-  const stop = (hurry: AbortSignal) => stopAll(running, hurry);
+  const stop: RunningServer["stop"] = async (hurry, tell) => ({
+    cutOff: await stopAll(running, hurry, tell),
+    kept: parts.located === null ? null : await countOf(parts.located),
+  });
   const address = await server.listen();
   if (!address.ok) {
-    await stop(AbortSignal.abort());
+    await stopAll(running, AbortSignal.abort(), () => {});
     return address;
   }
   if (options.preheat) void preheat(opened.agents, workspaces, defaultAgent);
@@ -169,17 +175,22 @@ interface Stoppable {
 }
 
 /** Ends everything in order; the store is last, because all others write to it. */
-async function stopAll(running: Stoppable, hurry: AbortSignal): Promise<void> {
+async function stopAll(
+  running: Stoppable,
+  hurry: AbortSignal,
+  tell: (draining: Draining) => void,
+): Promise<readonly SessionId[]> {
   const { health, server, host, tools, users, secrets, store } = running;
   health.end();
   running.endSweep();
   server.stopAccepting();
-  await host.shutDown(hurry);
+  const cutOff = await host.shutDown(hurry, tell);
   await tools.close();
   await Promise.all([users.close(), secrets.end()]);
   await server.close();
   await store.deactivate();
   await store.dispose();
+  return cutOff;
 }
 
 function openWorkspaces(

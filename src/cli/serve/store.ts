@@ -60,6 +60,12 @@ export function dataFolder({ data }: ServeOptions, env: NodeJS.ProcessEnv): stri
   return data ?? homeOf(env);
 }
 
+/** Where the sessions of a server are, in words; null where they end with the process. */
+export function placeOf(options: ServeOptions, folder: string): string | null {
+  if (!isLasting(options)) return null;
+  return bundled(options.store) === undefined ? `the store ${options.store}` : resolve(folder);
+}
+
 /** Where a lasting store keeps its sessions in that folder. */
 export function sessionsFolder(folder: string): string {
   return join(folder, "sessions");

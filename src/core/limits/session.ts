@@ -107,6 +107,15 @@ export const SHUTDOWN_DRAIN_MS = 10_000;
 /** How long a start that a signal has stopped may take to end in good order. */
 export const START_STOP_MS_MAX = 5_000;
 
+/**
+ * How long a signal may come again and still be the same one: a terminal sends Ctrl-C to all that
+ * runs in it, and npm passes it on once more.
+ */
+export const SIGNAL_ECHO_MS_MAX = 1_000;
+
+/** Sessions named in a sentence for the operator, where there are more. */
+export const SESSIONS_NAMED_MAX = 3;
+
 /** And how long each session then has to be ended in good order, in so many tries. */
 export const SHUTDOWN_END_MS = 30_000;
 export const SHUTDOWN_TRIES_MAX = 3;

@@ -1,3 +1,4 @@
+import type { SessionId } from "../../core/id.ts";
 import {
   CLIENT_IDLE_MS_MAX,
   SHUTDOWN_END_MS,
@@ -7,6 +8,7 @@ import {
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
 import type { Audience } from "../../core/session/visibility.ts";
+import type { SessionState } from "../../core/status.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { deletionEntry } from "../audit/entries.ts";
 import { agentCopyOf, deleteCopy } from "../conversation/agent-copy.ts";
@@ -116,24 +118,35 @@ async function forgetClients(live: LiveSession, atMs: number): Promise<void> {
   }
 }
 
+/** What a server that stops waits for. */
+export interface Draining {
+  /** The sessions whose turns are at work. */
+  readonly working: readonly SessionId[];
+  /** Turns that wait for people, and end with the server. */
+  readonly waitingTurns: number;
+}
+
 /**
  * Stops everything that is live, in order: nothing new is taken in; turns at work may finish, for a
  * while or until the operator is in a hurry; then each session is ended and given back to the
  * store, and the agents go last. A turn that waits for people is not waited for. The store itself
- * belongs to its opener.
+ * belongs to its opener. `tell` hears at once what is waited for, and again as each turn ends.
+ * Returns the sessions whose turns did not end by themselves.
  */
 export async function shutDown(
   world: SessionWorld,
   registry: SessionRegistry,
   hurry: AbortSignal,
-): Promise<void> {
+  tell: (draining: Draining) => void = () => {},
+): Promise<readonly SessionId[]> {
   registry.stopTakingIn();
-  await drained(world, registry.all, hurry);
+  const cutOff = await drained(world, registry.all, hurry, tell);
   const endAll = () => Promise.all(registry.all.map((live) => endOf(world, registry, live)));
   await endAll();
   await world.agents.shutdown();
   await registry.quiet();
   await endAll();
+  return cutOff;
 }
 
 /** What cannot be ended in good order, its store being away, is left to the next server. */
@@ -155,14 +168,32 @@ async function endOf(
   await registry.abandon(live);
 }
 
-async function drained(world: SessionWorld, all: readonly LiveSession[], hurry: AbortSignal) {
+/** Returns the sessions whose turns are still at work when there is no more time. */
+async function drained(
+  world: SessionWorld,
+  all: readonly LiveSession[],
+  hurry: AbortSignal,
+  tell: (draining: Draining) => void,
+): Promise<readonly SessionId[]> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const callOff = world.clock.after(world.settings.drainMs, resolve);
   hurry.addEventListener("abort", () => resolve(), { once: true });
   if (hurry.aborted) resolve();
-  const finished = all.map((live) =>
-    live.until(({ connection }) => connection.sessionState !== "running"),
-  );
+  const working = new Set(all.filter((live) => stateOf(live) === "running"));
+  const waitingTurns = all.filter((live) => stateOf(live) === "waiting").length;
+  const ids = () => [...working].map(({ key }) => key.sessionId);
+  tell({ working: ids(), waitingTurns });
+  const finished = [...working].map(async (live) => {
+    await live.until(() => stateOf(live) !== "running");
+    if (working.delete(live)) tell({ working: ids(), waitingTurns });
+  });
   await Promise.race([late, Promise.all(finished)]);
   callOff();
+  const cutOff = ids();
+  working.clear();
+  return cutOff;
+}
+
+function stateOf({ session }: LiveSession): SessionState {
+  return session.connection.sessionState;
 }
