@@ -71,8 +71,8 @@ const UNMATCHED: NoMatch = { kind: "unknown" };
 /**
  * Takes requests through the checks, in this order, to their routes: CORS, host, pages where no
  * route is, authentication, rate, path, method, strict routes, role, body, authentication and role
- * again if they may have changed, client id. The first check that refuses answers. So a body is read
- * only for a caller who may use the route, and only if the route wants one.
+ * again if they may have changed, client id. The first check that refuses answers. So a body is
+ * read only for a caller who may use the route, and only if the route wants one.
  */
 export class RequestPipeline {
   readonly #deps: PipelineDeps;
