@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
+import { COMMIT_YIELD_CHARS, EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
 import { Life } from "../../core/session/life.fixture.ts";
 import { keyOf, manifest as manifestOf } from "../../store/sample.fixture.ts";
 import type { Snapshot } from "../../store/store.ts";
@@ -41,6 +41,25 @@ function turnOf(history: OpenHistory, firstId: number): Snapshot {
   history.close(snapshot);
   return snapshot;
 }
+
+describe("P10: the snapshot of a large turn", () => {
+  it("is the same in steps, of which each writes one large text", async () => {
+    const history = historyAfter(null);
+    const life = new Life().running();
+    const texts = ["x", "y", "z"].map((sign) => sign.repeat(COMMIT_YIELD_CHARS));
+    for (const [index, text] of texts.entries()) life.says(text, { messageId: `m${index}` });
+    history.add(writeEvents(life.log, 1));
+    const content = { session: life.now, last: [], prompt: null, isWhole: true, atMs: 1 };
+    let turns = 0;
+    const turn = async () => {
+      turns += 1;
+    };
+    const snapshot = await history.snapshotInTurns(content, { yield: turn });
+    expect(snapshot).toEqual(history.snapshotWith(content));
+    // One before it begins, one after each text, and one after the text of the turn.
+    expect(turns).toBe(1 + texts.length + 1);
+  });
+});
 
 describe("P10: the raw events that a session keeps", () => {
   it("weigh no more than they may, however few they are, and whoever counts them", () => {
