@@ -62,9 +62,8 @@ function chosenMethod(
   const [first, second] = fitting;
   if (first !== undefined && second === undefined) return first;
   const list = (all: readonly OfferedSignIn[]) => all.map(shownSignIn).join("; ");
-  const hint = profile.signIn === null ? "" : ` ${profile.signIn}.`;
   const others = list(offered) || "nothing";
-  const none = `it offers no sign-in in a terminal or at a page.${hint} It offers: ${others}`;
+  const none = `it offers no sign-in in a terminal or at a page.${hint(profile)} It offers: ${others}`;
   const many = `choose one of these with --method ID: ${list(methods)}`;
   const reason = methods.length === 0 ? none : many;
   return failed(profile, reason);
@@ -121,7 +120,10 @@ async function runInTerminal(
   const { command, args } = terminalCommand(profile, terminal);
   const all = { ...agentEnv, ...terminal.env };
   const path = await commandOf({ ...profile, command }, all);
-  if (!path.ok) return sentenceOf(path.refusal);
+  if (!path.ok) {
+    const isOwn = command === profile.command;
+    return isOwn ? sentenceOf(path.refusal) : failed(profile, notFound(profile, command));
+  }
   // It is no process of a server, which would end it when it starts.
   const { [AGENT_MARK_VARIABLE]: _, ...bare } = all;
   process.stderr.write(`fermata: running ${commandText(profile, terminal)}\n`);
@@ -153,6 +155,15 @@ function signedInText({ name, commandLine }: AgentProfile, options: string): str
   return `Signed in. To see whether a session can be made: ${check}`;
 }
 
+/** A fork may still name the command of what it was made from, as Kilo does. */
+function notFound(profile: AgentProfile, command: string): string {
+  return `it names the command "${command}" for that, which was not found.${hint(profile)}`;
+}
+
+function hint({ signIn: words }: AgentProfile): string {
+  return words === null ? "" : ` ${words}.`;
+}
+
 function failed({ name }: AgentProfile, reason: string): string {
-  return `Agent "${name}" is not signed in: ${reason}.`;
+  return `Agent "${name}" is not signed in: ${reason}${reason.endsWith(".") ? "" : "."}`;
 }
