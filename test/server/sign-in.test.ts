@@ -149,6 +149,11 @@ describe("fermata agents NAME", () => {
     [["page"], 1, /sign in at a page.*with --sign-in, or make a session with it at a server/],
     [["terminal", "--sign-in"], 1, /--method ID: Log in \(login\).*Older \(older\)/],
     [
+      ["terminal", "--sign-in", "--method", "older"],
+      1,
+      /names the command "\/opt\/my agent" for that, which was not found\.$/m,
+    ],
+    [
       ["ways", "--sign-in"],
       1,
       /offers no sign-in in a terminal or at a page\. Ask Ann\. It offers: First key/,
