@@ -193,6 +193,7 @@ const NOTHING_ELSE = {
   setModelConfig: async () => null,
   setMode: done,
   setConfigOption: done,
+  modelSettingOf: () => null,
   listSessions: async () => ok([]),
   fork: async () => fail("agent_gone"),
 };

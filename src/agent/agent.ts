@@ -139,6 +139,8 @@ export interface AgentSession {
   setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null>;
   setMode(modeId: string): Promise<Result<void>>;
   setConfigOption(configId: string, value: string | boolean): Promise<Result<void>>;
+  /** The setting of the model that this option is; null for any other. */
+  modelSettingOf(configId: string): ModelSetting | null;
   /** The agent's id for a copy of this session; refused where it cannot make one. */
   fork(): Promise<Result<string>>;
   /**

@@ -15,6 +15,7 @@ import type { AgentMode } from "../core/turn.ts";
 import type { SessionKey, StoredRecord } from "../store/store.ts";
 import { visibleFilter } from "./bus/streams.ts";
 import type { SubscribeRequest } from "./bus/subscription.ts";
+import type { OptionChange } from "./choice/option-changes.ts";
 import type { ExportFormat } from "./export/export.ts";
 import type { SessionHost } from "./host.ts";
 import type { LiveSession } from "./live.ts";
@@ -299,6 +300,10 @@ export class SessionAccess extends KnownSession {
 
   changeAgentMode(mode: AgentMode, actor: Actor) {
     return this.host.choices.changeAgentMode(this.key, mode, actor);
+  }
+
+  changeAgentOption(change: OptionChange, actor: Actor) {
+    return this.host.choices.changeAgentOption(this.key, change, actor);
   }
 
   reloadSkills(actor: Actor) {

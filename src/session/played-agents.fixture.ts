@@ -140,6 +140,7 @@ class PlayedAgent implements AgentSession {
   setModelConfig = async () => null;
   setMode = async () => DONE;
   setConfigOption = async () => DONE;
+  modelSettingOf = () => null;
   fork = async () => fail("agent_gone");
 }
 

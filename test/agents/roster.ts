@@ -168,16 +168,13 @@ export const ROSTER: readonly AgentRow[] = [
     env: ({ key }) => ({ OPENAI_API_KEY: key }),
     home: (around) => ({ ".codex/config.toml": codexConfig(around) }),
     untold: ["calls", "turns"],
-    limits: {
-      "usage-budget":
-        "it tells no tokens, and no commands where its sandbox cannot run: nothing shows its work",
-      ...(onPath("bwrap")
-        ? {}
-        : {
-            "ask-edit": "its sandbox needs `bwrap`, without which it changes no file that is there",
-          }),
-    },
-    without: {},
+    limits: onPath("bwrap")
+      ? {}
+      : { "ask-edit": "its sandbox needs `bwrap`, without which it changes no file that is there" },
+    // It tells no tokens either, so nothing shows its work.
+    without: onPath("bwrap")
+      ? {}
+      : { "usage-budget": "its sandbox needs `bwrap`, without which it shows few of its commands" },
   },
 ];
 

@@ -2,11 +2,12 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import { isObject, type JsonObject } from "../../src/core/json.ts";
+import { ROOT } from "../house/files.ts";
 import { ENTRY } from "./program.fixture.ts";
 import { sharedServer } from "./serve.fixture.ts";
 
@@ -31,6 +32,9 @@ const TALKATIVE = `
   });
 `;
 
+/** It keeps its sessions in the workspace. */
+const KEEPING = join(ROOT, "src/agent/bridge/keeping-agent.fixture.ts");
+
 const server = sharedServer({
   flags: ["--agent", "talkative"],
   env: { AGENT_KEY: SECRET },
@@ -40,6 +44,7 @@ const server = sharedServer({
       args: ["-e", TALKATIVE.replaceAll("\n", " ")],
       env: { AGENT_KEY: { from: "AGENT_KEY" } },
     },
+    keeping: { command: process.execPath, args: [KEEPING, "list", "resume"] },
   },
 });
 
@@ -154,7 +159,28 @@ describe("fermata agents, of a server that runs", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
+  it("sessions and adopt: one that the agent made by itself goes on here, once", async () => {
+    const { workspace } = server();
+    const own = { sessionId: "mine", cwd: workspace, title: "about mine" };
+    writeFileSync(join(workspace, "kept-sessions.json"), JSON.stringify([own]));
+    const list = ["sessions", "keeping", "--cwd", workspace];
+    expect((await fermata(...list).ended).out).toMatch(/^mine +- +about mine$/m);
+    const adopt = ["adopt", "keeping", "mine"];
+    const { exitCode, out, err } = await fermata(...adopt).ended;
+    expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
+    const [, sessionId] =
+      /^keeping's session mine is adopted: .* session (\S+) now\.$/m.exec(out) ?? [];
+    expect(await ask("GET", `/session/${sessionId}/status`)).toMatchObject({ sessionId });
+    expect((await fermata(...list).ended).out).toMatch(/^The agent has no sessions of its own/m);
+    const again = await fermata(...adopt).ended;
+    expect(again.exitCode).toBe(1);
+    expect(again.err).toMatch(/^fermata: There is a session for this one/);
+  });
+
   it.each([
+    [["adopt", "keeping"], 2, /adopt takes a name and an id/],
+    [["adopt", "keeping", "other"], 1, /no such session in this workspace/],
+    [["ps", "--cwd", "."], 2, /--cwd is for "sessions" and "adopt"/],
     [["logs"], 2, /logs takes a name/],
     [["ps", "more"], 2, /ps takes nothing/],
     [["trace", "x", "--url", "nowhere"], 2, /"nowhere" is not an address/],

@@ -1,7 +1,7 @@
 // Agents that want a sign-in, behind a real server, and the command that signs in to them.
 
 import { execFile } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 import { KNOWN_PROFILES } from "../../src/agent/profile/known.ts";
@@ -53,15 +53,20 @@ async function ask(method: string, path: string, body?: object): Promise<JsonObj
 
 /** The command, as an operator types it beside the server. */
 function fermata(...args: readonly string[]) {
+  return fermataIn(server().workspace, () => {}, ...args);
+}
+
+/** The same in another folder; what it says is also told at once. */
+function fermataIn(cwd: string, hear: (out: string) => void, ...args: readonly string[]) {
   const entry = join(import.meta.dirname, "entry.fixture.ts");
   const { PATH } = process.env;
   const env = { PATH, ...SECRETS, FERMATA_HOME: server().home };
   return new Promise<{ exitCode: number; out: string; err: string }>((resolve) => {
-    const options = { env, cwd: server().workspace };
     const words = [entry, "agents", ...args];
-    const child = execFile(process.execPath, words, options, (_, out, err) => {
+    const child = execFile(process.execPath, words, { env, cwd }, (_, out, err) => {
       resolve({ exitCode: child.exitCode ?? -1, out, err });
     });
+    child.stdout?.on("data", hear);
   });
 }
 
@@ -122,11 +127,37 @@ describe("fermata agents NAME", () => {
     expect(out).toMatch(/fermata agents terminal --agent-homes=\S+ --tenant=acme --user=ada/);
   });
 
+  it("--sign-in shows the page that the agent wants opened, and waits for the person", async () => {
+    const folder = join(server().folder, "elsewhere");
+    mkdirSync(folder);
+    const open = (out: string) => {
+      if (out.includes("https://login.example/device"))
+        writeFileSync(join(folder, "signed-in"), "");
+    };
+    const { exitCode, out, err } = await fermataIn(folder, open, "page", "--sign-in");
+    expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
+    expect(out.split("\n")).toEqual([
+      "Enter the code ABCD.",
+      "Open https://login.example/device and sign in; this command waits for it.",
+      "Signed in. To see whether a session can be made: fermata agents page",
+      "",
+    ]);
+  });
+
   it.each([
     [["terminal", "--sign-in", "--user", "ada"], 2, /need --agent-homes DIR with --sign-in/],
-    [["page"], 1, /sign in at a page.*Make a session with it at a server/],
+    [["page"], 1, /sign in at a page.*with --sign-in, or make a session with it at a server/],
     [["terminal", "--sign-in"], 1, /--method ID: Log in \(login\).*Older \(older\)/],
-    [["ways", "--sign-in"], 1, /offers no sign-in in a terminal\. Ask Ann\. It offers: First key/],
+    [
+      ["terminal", "--sign-in", "--method", "older"],
+      1,
+      /names the command "\/opt\/my agent" for that, which was not found\.$/m,
+    ],
+    [
+      ["ways", "--sign-in"],
+      1,
+      /offers no sign-in in a terminal or at a page\. Ask Ann\. It offers: First key/,
+    ],
     [[`${process.execPath} ${PROGRAM} terminal-fails`, "--sign-in"], 1, /with exit code 3\.$/m],
   ])("says what is wrong with %j", async (args, expected, words) => {
     const { exitCode, err } = await fermata(...args);

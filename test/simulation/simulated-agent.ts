@@ -125,6 +125,7 @@ export class SimulatedAgent implements AgentSession {
   }
 
   setConfigOption = async () => DONE;
+  modelSettingOf = () => null;
   listSessions = async () => ok([]);
 
   async fork(): Promise<Result<string>> {

@@ -93,6 +93,8 @@ export function clientCapabilities(withhold: readonly ClientAbility[]): JsonObje
     session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
     plan: {},
     ...(has("elicitation") && { elicitation: { form: {}, url: {} } }),
+    // The older form of the same: opencode and Kilo offer their sign-in by nothing else.
+    _meta: { "terminal-auth": true },
   };
 }
 

@@ -11,6 +11,7 @@ describe("what an agent is offered", () => {
       session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
       plan: {},
       elicitation: { form: {}, url: {} },
+      _meta: { "terminal-auth": true },
     });
     expect(clientCapabilities(["fs.read", "terminal", "elicitation"])).toEqual({
       fs: { readTextFile: false, writeTextFile: true },
@@ -18,6 +19,7 @@ describe("what an agent is offered", () => {
       auth: { terminal: true },
       session: { compaction: {}, configOptions: { boolean: {} }, notices: {} },
       plan: {},
+      _meta: { "terminal-auth": true },
     });
   });
 

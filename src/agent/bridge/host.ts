@@ -152,7 +152,8 @@ export class AgentHost {
     if (!this.isOpen) {
       return fail("agent_gone", { exit: this.#isAlive ? "it is full" : await this.exit(null) });
     }
-    const { refusal: signInFirst } = this.#signIn;
+    const maySignIn = this.maySignIn(request);
+    const signInFirst = this.#signIn.refusalFor({ maySignIn });
     if (signInFirst !== null) return signInFirst;
     const session = new BridgeSession(this, request, listener);
     this.#join(session);
@@ -267,6 +268,11 @@ export class AgentHost {
     if (isAlone || isRunning) return this.retire();
     this.#claims.forget(agentSessionId);
     if (this.#claims.forgottenCount >= AGENT_SESSIONS_FORGOTTEN_MAX) this.retire();
+  }
+
+  /** Who signs in does so for all who share the home: that is for the operator (P8). */
+  maySignIn({ userId }: Pick<ConnectRequest, "userId">): boolean {
+    return this.#hasOwnHome || userId === null;
   }
 
   /** What is known when the agent asks for a sign-in in a session of this user. */

@@ -19,6 +19,7 @@ import type { WebPage } from "./pages.ts";
 import { type AnswerObserver, request } from "./request.ts";
 import type { Arrival, BridgeSession } from "./session.ts";
 import { type SignInAttempt, signInRequired, usableMethods } from "./sign-in.ts";
+import { PAGE_WITHHELD } from "./sign-in-page.ts";
 
 /** Opens one session at its agent. */
 export class SessionOpening {
@@ -33,6 +34,8 @@ export class SessionOpening {
   #untried: readonly string[] | null = null;
   readonly #attempts: SignInAttempt[] = [];
   #signInEndsMs: number | null = null;
+  /** The agent wanted a page opened that the client may not open. */
+  #isPageWithheld = false;
 
   constructor(host: AgentHost, claims: Claims, session: BridgeSession) {
     this.#host = host;
@@ -48,6 +51,14 @@ export class SessionOpening {
   /** Resolves with the first page that the agent wants opened before it goes on. */
   get page(): Promise<WebPage> {
     return this.#page.promise;
+  }
+
+  get maySignIn(): boolean {
+    return this.#host.maySignIn(this.#session.request);
+  }
+
+  withhold() {
+    this.#isPageWithheld = true;
   }
 
   isCalling(callId: number): boolean {
@@ -205,7 +216,9 @@ export class SessionOpening {
       const signedIn = await request(callee, signIn, { methodId }, limit, { sent });
       if (!signedIn.ok) {
         if (signedIn.refusal.code === "agent_gone") return signedIn;
-        attempts.push({ method: methodId, failure: failureText(signedIn.refusal) });
+        const failure = this.#isPageWithheld ? PAGE_WITHHELD : failureText(signedIn.refusal);
+        attempts.push({ method: methodId, failure });
+        this.#isPageWithheld = false;
         // An agent that is at work on one sign-in would not take the next.
         if (signedIn.refusal.code === "agent_call_timeout") this.#untried = [];
         continue;

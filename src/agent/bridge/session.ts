@@ -4,7 +4,7 @@ import { type JsonObject, stringAt } from "../../core/json.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentContext } from "../../core/session/event.ts";
-import type { ModelPart } from "../../core/session/state.ts";
+import type { ModelPart, ModelSetting } from "../../core/session/state.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import type {
   AgentAsk,
@@ -251,6 +251,10 @@ export class BridgeSession implements AgentSession {
 
   setConfigOption(configId: string, value: string | boolean): Promise<Result<void>> {
     return this.#settings.setOption(configId, value);
+  }
+
+  modelSettingOf(configId: string): ModelSetting | null {
+    return this.#settings.modelSettingOf(configId);
   }
 
   async fork(): Promise<Result<string>> {

@@ -160,6 +160,11 @@ export class Settings {
     return done(await this.#control(AGENT_METHODS.setMode, { modeId }, chosen));
   }
 
+  modelSettingOf(configId: string): ModelSetting | null {
+    const isIt = (setting: ModelSetting) => this.#option(setting)?.configId === configId;
+    return MODEL_SETTINGS.find(isIt) ?? null;
+  }
+
   async setOption(configId: string, value: string | boolean): Promise<Result<void>> {
     const chosen = typeof value === "boolean" ? { type: "boolean", value } : { value };
     const params = { configId, ...chosen };

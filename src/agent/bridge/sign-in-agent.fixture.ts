@@ -3,7 +3,7 @@
 
 import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, objectAt } from "../../core/json.ts";
 
 const [how = "", action = ""] = process.argv.slice(2);
 
@@ -54,16 +54,22 @@ let isSignedIn = how === "in-a-turn";
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params = {} } = JSON.parse(line);
   appendFileSync("calls", `${method} ${params.methodId ?? ""}\n`);
-  const answer = answerTo(method, params.methodId);
+  const isFirst = method === "initialize";
+  const answer = isFirst ? initialized(params) : answerTo(method, params.methodId);
   if (answer !== null) write({ jsonrpc: "2.0", id, ...answer });
 });
 
 const wanted = { error: { code: -32_000, message: "Please run `agent login` from your terminal" } };
 
+/** It offers the older form of a terminal method only to a client that knows it. */
+function initialized({ clientCapabilities }: JsonObject): JsonObject {
+  const announced = objectAt(objectAt({ clientCapabilities }, "clientCapabilities") ?? {}, "_meta");
+  const isKnown = announced?.["terminal-auth"] === true;
+  const authMethods = METHODS[how]?.filter(({ _meta }) => isKnown || _meta === undefined);
+  return { result: { protocolVersion: 1, agentCapabilities: {}, authMethods } };
+}
+
 function answerTo(method: string, methodId: unknown): JsonObject | null {
-  if (method === "initialize") {
-    return { result: { protocolVersion: 1, agentCapabilities: {}, authMethods: METHODS[how] } };
-  }
   if (method === "authenticate") return authenticated(methodId);
   if (method === "session/new") return isSignedIn ? { result: { sessionId: "S" } } : wanted;
   if (method !== "session/prompt") return { result: {} };

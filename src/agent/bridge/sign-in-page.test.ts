@@ -3,8 +3,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { sentenceOf } from "../../core/error.ts";
+import { parseUserId } from "../../core/id.ts";
 import { AGENT_CALL_MS_MAX, AGENT_SIGN_IN_MS_MAX } from "../../core/limits.ts";
 import { AgentConnection } from "../connection.ts";
+import { AgentHomes } from "../credential/agent-homes.ts";
+import { SecretFolder } from "../credential/credential.fixture.ts";
+import { Credentials } from "../credential/credentials.ts";
 import { DEFAULT_LIMITS } from "../profile/profile.ts";
 import { StillTime } from "../still-time.fixture.ts";
 import { codeOf, Stage } from "./bridge.fixture.ts";
@@ -15,6 +19,8 @@ function signingIn(stage: Stage, ...features: readonly string[]): string {
   const change = { auth: [{ method: "page", ifSet: [] }], inherit: ["PAGE_KEY"] };
   return stage.command(process.execPath, [AGENT, "sign-in", ...features], change);
 }
+
+const user = (name: string) => parseUserId(name) ?? expect.fail(name);
 
 /** How often the agent was called so. */
 function calls({ folder }: Stage, method: string): number {
@@ -68,6 +74,34 @@ describe("an agent that wants a page opened before it makes a session", () => {
     const inUrl = await stage.refused(signingIn(stage, "secret-url"));
     expect(inUrl.details.url).toBeUndefined();
     expect(sentenceOf(inUrl)).toContain("nobody opened the page");
+  });
+
+  it("P8: has it told to no user who shares its home with others: they would sign in for all", async () => {
+    const stage = new Stage();
+    const profile = signingIn(stage);
+    const ann = { userId: user("ann") };
+    const withheld = await stage.refused(profile, ann);
+    expect(withheld.details.url).toBeUndefined();
+    expect(sentenceOf(withheld)).toContain(
+      'by "page" failed: it wants a page opened, which is for',
+    );
+    expect((await stage.refused(profile)).details.url).toBe("https://login.example/device");
+    const waits = await stage.refused(profile, ann);
+    expect(JSON.stringify(waits)).not.toMatch(/login\.example|ABCD/);
+    expect(sentenceOf(waits)).toContain("It says: the operator is signing it in. Try again later.");
+    writeFileSync(join(stage.folder, "signed-in"), "");
+    await expect.poll(async () => codeOf(await stage.connect(profile, ann))).toBe("ok");
+  });
+
+  it("has it told to a user who has a home of their own", async () => {
+    const stage = new Stage();
+    const homes = new AgentHomes(new SecretFolder().root);
+    stage.credentials = new Credentials({ files: null, homes, env: {} });
+    const profile = signingIn(stage);
+    const own = stage.profiles.get(profile) ?? expect.fail();
+    stage.profiles.set(profile, { ...own, home: "KEEPING_HOME" });
+    const refused = await stage.refused(profile, { userId: user("ann") });
+    expect(refused.details.url).toBe("https://login.example/device");
   });
 
   it("is refused an address that is none", async () => {

@@ -11,10 +11,18 @@ import { readPage, type WebPage } from "./pages.ts";
 import type { Arrival } from "./session.ts";
 import { oneLine } from "./sign-in.ts";
 
+/** What a client reads that may not open the page of a sign-in. */
+export const PAGE_WITHHELD =
+  "it wants a page opened, which is for the operator where users share the agent's home";
+
 /** A call of ours in which the agent may want a page opened. */
 export interface PageCaller {
+  /** Whether the client may sign the agent in: others use its home too, unless it is its own. */
+  readonly maySignIn: boolean;
   isCalling(callId: number): boolean;
   offer(page: WebPage): void;
+  /** The agent wants one opened, and is refused that. */
+  withhold(): void;
   /** Resolves with the first, if the agent wants one opened. */
   readonly page: Promise<WebPage>;
 }
@@ -49,9 +57,10 @@ export class SignInPage {
   }
 
   /** The refusal of all sessions as long as a page waits for a person; else null. */
-  get refusal(): Result<never> | null {
+  refusalFor({ maySignIn }: Pick<PageCaller, "maySignIn">): Result<never> | null {
     const page = [...this.#pages.values()].at(-1);
-    return page === undefined ? null : this.#refused(page);
+    if (page === undefined) return null;
+    return maySignIn ? this.#refused(page) : this.#refusedToOther();
   }
 
   /** The session, or the page that the agent wants opened first. */
@@ -69,11 +78,16 @@ export class SignInPage {
 
   /**
    * Answers an elicitation about one of our own calls, and so about no session. A page goes to the
-   * client that the call is made for. A form has no client that could fill it in.
+   * client that the call is made for, if it may sign the agent in. A form has no client that could
+   * fill it in.
    */
   elicited(caller: PageCaller | undefined, params: JsonObject): Served {
     if (params.mode !== "url" || caller === undefined) {
       this.#context.faults.add("declined_elicitation", JSON.stringify(params));
+      return { result: { action: "decline" } };
+    }
+    if (!caller.maySignIn) {
+      caller.withhold();
       return { result: { action: "decline" } };
     }
     const page = this.#read(params);
@@ -97,16 +111,20 @@ export class SignInPage {
   }
 
   #refused({ message, url }: WebPage): Result<never> {
+    const advice = `Open ${url} and then try again.`;
+    return fail("agent_auth_required", { ...this.#about, said: message, advice, url });
+  }
+
+  /** The page and its code are for the one who may sign in. */
+  #refusedToOther(): Result<never> {
+    const said = "the operator is signing it in.";
+    return fail("agent_auth_required", { ...this.#about, said, advice: "Try again later." });
+  }
+
+  get #about() {
     const { profile, abilities } = this.#context;
     const methods = abilities.authMethods.map(({ id }) => id).join(", ");
-    const advice = `Open ${url} and then try again.`;
-    return fail("agent_auth_required", {
-      profile: profile.name,
-      said: message,
-      advice,
-      methods,
-      url,
-    });
+    return { profile: profile.name, methods };
   }
 }
 

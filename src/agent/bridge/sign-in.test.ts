@@ -4,9 +4,10 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { errorBody } from "../../core/error.ts";
 import { AGENT_SIGN_INS_MAX, SIGN_IN_ADVICE_CHARS_MAX } from "../../core/limits.ts";
+import { KNOWN_PROFILES } from "../profile/known.ts";
 import { type AgentProfile, DEFAULT_LIMITS, profileOf } from "../profile/profile.ts";
 import { Stage } from "./bridge.fixture.ts";
-import { commandText, readSignIns, signInRequired } from "./sign-in.ts";
+import { commandText, readSignIns, signInRequired, usableMethods } from "./sign-in.ts";
 
 const AGENT = fileURLToPath(new URL("sign-in-agent.fixture.ts", import.meta.url));
 
@@ -38,6 +39,19 @@ class SignInStage extends Stage {
 }
 
 describe("an agent that wants a sign-in", () => {
+  it("is Codex: by a key that is set, else by a code on a page", () => {
+    const profile = KNOWN_PROFILES.find(({ name }) => name === "codex") ?? expect.fail();
+    const ids = ["api-key", "chat-gpt", "chat-gpt-device-code"];
+    const offered = readSignIns(ids.map((id) => ({ id, name: id })));
+    const methods = (...variables: readonly string[]) => {
+      const redacted = (text: string) => text;
+      const need = { profile, offered, holderOptions: "", redacted };
+      return usableMethods({ ...need, variables: new Set(variables) });
+    };
+    expect(methods()).toEqual(["chat-gpt-device-code"]);
+    expect(methods("OPENAI_API_KEY")).toEqual(["api-key", "chat-gpt-device-code"]);
+  });
+
   it("is signed in to by each method that has its key, in order", async () => {
     const stage = new SignInStage();
     stage.env.FIRST_KEY = "a-first-key";

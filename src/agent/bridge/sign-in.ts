@@ -27,7 +27,7 @@ export interface OfferedSignIn {
 }
 
 /** A command for a terminal. */
-interface TerminalSignIn {
+export interface TerminalSignIn {
   /** Null for the agent's own command: then `args` follow those of its profile. */
   readonly command: string | null;
   readonly args: readonly string[];

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import { isCount, isTokenUsage } from "../../core/price.ts";
+import { spentMicro } from "../../core/turn-cost.ts";
 import { USAGE_SCOPES, type UsageScope } from "../profile/profile.ts";
 import { UsageMeter } from "./usage.ts";
 
@@ -92,7 +93,114 @@ const at = (told: unknown, key: string): unknown =>
     ? Object.entries(told).find(([k]) => k === key)?.[1]
     : null;
 
+/** A model call of an agent whose figures are right. */
+const call = fc.record({ inputTokens: fc.nat(5_000), outputTokens: fc.nat(500) });
+type Call = { readonly inputTokens: number; readonly outputTokens: number };
+const turns = fc.array(fc.array(call, { minLength: 1, maxLength: 6 }), { maxLength: 8 });
+
+const NONE: Call = { inputTokens: 0, outputTokens: 0 };
+const plus = (one: Call, other: Call): Call => ({
+  inputTokens: one.inputTokens + other.inputTokens,
+  outputTokens: one.outputTokens + other.outputTokens,
+});
+const sumOf = (calls: readonly Call[]) => calls.reduce(plus, NONE);
+/** A total of zero says nothing, and some agents tell it all the same. */
+const told = (usage: Call) => ({
+  ...usage,
+  totalTokens: usage.inputTokens + usage.outputTokens,
+});
+
+/** What the calls of a turn cost at this price, and in the agent's own dollars. */
+const PRICE = { input: 3_000_000, output: 15_000_000, cachedRead: 0, cachedWrite: 0, thought: 0 };
+const priceOf = ({ inputTokens, outputTokens }: Call) => inputTokens * 3 + outputTokens * 15;
+
+/** How an honest agent tells a turn; `before` is what the session had used until then. */
+type Telling = (meter: UsageMeter, calls: readonly Call[], before: Call) => void;
+
+const update = (meter: UsageMeter, more: JsonObject) =>
+  void meter.learn({ sessionUpdate: "usage_update", used: 1, size: 2, ...more });
+const chunk = (meter: UsageMeter, usage: Call) =>
+  void meter.learn({
+    sessionUpdate: "agent_message_chunk",
+    content: { type: "text", text: "" },
+    _meta: { usage: told(usage) },
+  });
+
+const HONEST: readonly (readonly [string, UsageScope, Telling])[] = [
+  [
+    "calls, each with a chunk",
+    "call",
+    (meter, calls) => {
+      for (const one of calls) chunk(meter, one);
+      meter.answered({});
+    },
+  ],
+  [
+    "calls, the last of them in the answer again",
+    "call",
+    (meter, calls) => {
+      for (const one of calls) update(meter, { usage: told(one) });
+      meter.answered({ usage: told(calls.at(-1) ?? NONE) });
+    },
+  ],
+  [
+    "the turn, in the answer",
+    "turn",
+    (meter, calls) => void meter.answered({ usage: told(sumOf(calls)) }),
+  ],
+  [
+    "the turn so far, and in the answer",
+    "turn",
+    (meter, calls) => {
+      for (const [at] of calls.entries()) {
+        update(meter, { usage: told(sumOf(calls.slice(0, at + 1))) });
+      }
+      meter.answered({ _meta: { quota: { token_count: told(sumOf(calls)) } } });
+    },
+  ],
+  [
+    "totals of the session",
+    "session",
+    (meter, calls, before) => {
+      for (const [at] of calls.entries()) {
+        update(meter, { usage: told(plus(before, sumOf(calls.slice(0, at + 1)))) });
+      }
+      meter.answered({ usage: told(plus(before, sumOf(calls))) });
+    },
+  ],
+  [
+    "costs of the session",
+    "cost",
+    (meter, calls, before) => {
+      for (const [at] of calls.entries()) {
+        const micro = priceOf(plus(before, sumOf(calls.slice(0, at + 1))));
+        update(meter, { cost: { amount: micro / 1_000_000, currency: "USD" } });
+      }
+      meter.answered({ usage: told(calls.at(-1) ?? NONE) });
+    },
+  ],
+];
+
 const total = (figures: readonly number[]) => figures.reduce((all, one) => all + one, 0);
+
+describe("P9: where the figures of an agent are right", () => {
+  it.each(HONEST)("each turn costs exactly its model calls, told by %s", (_, scope, tell) => {
+    const lives = fc.property(turns, (life) => {
+      const meter = new UsageMeter(scope);
+      let before = NONE;
+      for (const calls of life) {
+        meter.turnBegins();
+        tell(meter, calls, before);
+        const reading = meter.reading("gpt-5");
+        expect(spentMicro({ ...PRICE, perTurn: 0 }, reading)).toBe(priceOf(sumOf(calls)));
+        expect(meter.takeSuspicions()).toEqual([]);
+        meter.turnEnds();
+        before = plus(before, sumOf(calls));
+      }
+    });
+    fc.assert(lives, { numRuns: 500 });
+  });
+});
 
 describe("P9: whatever an agent tells of its usage", () => {
   it.each(USAGE_SCOPES)("a turn by %s is counted in whole numbers that it can have", (scope) => {

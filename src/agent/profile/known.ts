@@ -116,6 +116,10 @@ export const KNOWN_PROFILES: readonly AgentProfile[] = [
     name: "codex",
     title: "Codex",
     ...CODEX,
+    // Without a key a person may sign in, on a page that shows a code.
+    auth: [...CODEX.auth, { method: "chat-gpt-device-code", ifSet: [] }],
+    signIn:
+      "Set OPENAI_API_KEY or CODEX_API_KEY for the server, or run: fermata agents codex --sign-in",
     mcp: "offered",
     install: "npm install -g @agentclientprotocol/codex-acp",
   }),

@@ -58,7 +58,7 @@ function failureText(refusal: Refusal, { name }: AgentProfile): string {
   if (refusal.details.url === undefined) return sentenceOf(refusal);
   return (
     `Agent "${name}" wants a person to sign in at a page, and has to go on running meanwhile. ` +
-    "Make a session with it at a server: the refusal has the page."
+    "Run this command with --sign-in, or make a session with it at a server: either shows the page."
   );
 }
 
@@ -83,7 +83,7 @@ export async function startedHost(
  * Makes a session and closes it: most agents look for their key only then, and say which models and
  * modes they have.
  */
-async function trialSession(
+export async function trialSession(
   host: AgentHost,
   holder: CredentialHolder,
 ): Promise<Result<AgentOffer>> {

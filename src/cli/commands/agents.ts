@@ -1,4 +1,5 @@
 import { createWriteStream } from "node:fs";
+import { resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
@@ -16,8 +17,8 @@ import { tryOut } from "./agent-trial.ts";
 const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"] [options]
        fermata agents NAME --sign-in [--method ID] [options]
        fermata agents ps | logs NAME | restart NAME | trace FILE
-       fermata agents sessions NAME | sign-out NAME
-                      [--url URL] [--token TOKEN]
+       fermata agents sessions NAME | adopt NAME ID | sign-out NAME
+                      [--cwd DIR] [--url URL] [--token TOKEN]
 
 Without a name, lists the agents that Fermata knows, and which are installed. With a
 name, starts that agent, makes a session, prints what it offers, which secrets it has
@@ -30,8 +31,9 @@ About a running server, for an owner of the tenant:
   logs NAME      Print the error output of an agent's processes.
   restart NAME   Give no more sessions to an agent's processes: unused ones end at
                  once, the others with their last session.
-  sessions NAME  List the sessions that an agent has made without the server, in the
-                 first workspace. Only for the operator, or in a home of your own.
+  sessions NAME  List the sessions that an agent has made without the server, in a
+                 workspace. Only for the operator, or in a home of your own.
+  adopt NAME ID  Make a session that goes on from one of these. For the same callers.
   sign-out NAME  Sign an agent out, where it offers that. For the same callers.
   trace FILE     Write every line to and from agents into FILE until Ctrl-C.
 
@@ -48,6 +50,7 @@ Options:
                  secrets-dir in config.json). No value is ever printed.
   --tenant TENANT, --user USER
                  Whose secrets (those of the tenant local).
+  --cwd DIR      The workspace of "sessions" and "adopt" (the server's first one).
   --url URL      Address of the server (http://127.0.0.1:4170, or FERMATA_URL).
   --token TOKEN  Your token (FERMATA_TOKEN).
 `;
@@ -115,23 +118,26 @@ function printFailure(refusal: Refusal): number {
 
 /** A request to a running server. */
 interface AgentsRequest {
-  /** Its argument; null if it has none. */
-  readonly takes: "a name" | "a file" | null;
+  /** Its arguments, in order. */
+  readonly takes: readonly ("a name" | "an id" | "a file")[];
   readonly method: "GET" | "POST";
-  path(argument: string): string;
+  /** Whether `--cwd` is for it. */
+  readonly isInWorkspace?: true;
+  path(argument: string, cwd: string | null): string;
+  body?(id: string, cwd: string | null): JsonObject;
   /** Answers with the text to print. */
-  show(response: Response, argument: string): Promise<string>;
+  show(response: Response, argument: string, id: string): Promise<string>;
 }
 
 const REQUESTS: Readonly<Record<string, AgentsRequest>> = {
   ps: {
-    takes: null,
+    takes: [],
     method: "GET",
     path: () => "/agents",
     show: async (response) => processTable(objectsAt(await response.json(), "processes")),
   },
   logs: {
-    takes: "a name",
+    takes: ["a name"],
     method: "GET",
     path: (name) => `/agents/${encodeURIComponent(name)}/logs`,
     show: async (response) =>
@@ -140,25 +146,41 @@ const REQUESTS: Readonly<Record<string, AgentsRequest>> = {
         .join("\n"),
   },
   sessions: {
-    takes: "a name",
+    takes: ["a name"],
     method: "GET",
-    path: (name) => `/agents/${encodeURIComponent(name)}/sessions`,
+    isInWorkspace: true,
+    path: (name, cwd) => {
+      const where = cwd === null ? "" : `?cwd=${encodeURIComponent(cwd)}`;
+      return `/agents/${encodeURIComponent(name)}/sessions${where}`;
+    },
     show: async (response) => sessionTable(objectsAt(await response.json(), "sessions")),
   },
+  adopt: {
+    takes: ["a name", "an id"],
+    method: "POST",
+    isInWorkspace: true,
+    path: (name) => `/agents/${encodeURIComponent(name)}/sessions/adopt`,
+    body: (agentSessionId, cwd) => ({ agentSessionId, ...(cwd !== null && { cwd }) }),
+    show: async (response, name, id) => {
+      const body: unknown = await response.json();
+      const sessionId = isObject(body) ? stringAt(body, "sessionId") : null;
+      return `${name}'s session ${id} is adopted: it is the session ${sessionId} now.`;
+    },
+  },
   "sign-out": {
-    takes: "a name",
+    takes: ["a name"],
     method: "POST",
     path: (name) => `/agents/${encodeURIComponent(name)}/logout`,
     show: async (_, name) => `${name} is signed out.`,
   },
   restart: {
-    takes: "a name",
+    takes: ["a name"],
     method: "POST",
     path: (name) => `/agents/${encodeURIComponent(name)}/restart`,
     show: async (response, name) => restartText(await response.json(), name),
   },
   trace: {
-    takes: "a file",
+    takes: ["a file"],
     method: "GET",
     path: () => "/agents/trace",
     show: async (response, path) => {
@@ -182,16 +204,22 @@ async function askServer(args: readonly string[]): Promise<number> {
     console.error(`fermata: agents: ${read}; see "fermata agents --help".`);
     return 2;
   }
-  const { request, argument, url, token } = read;
+  const { request, argument, id, cwd, url, token } = read;
   const interrupt = new AbortController();
   process.once("SIGINT", () => interrupt.abort()).once("SIGTERM", () => interrupt.abort());
   try {
-    const headers = token === null ? {} : { authorization: `Bearer ${token}` };
     const { method } = request;
     const { signal } = interrupt;
-    const response = await fetch(new URL(request.path(argument), url), { method, headers, signal });
+    const sent = request.body?.(id, cwd);
+    const headers = {
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+      ...(sent !== undefined && { "content-type": "application/json" }),
+    };
+    const body = sent === undefined ? null : JSON.stringify(sent);
+    const address = new URL(request.path(argument, cwd), url);
+    const response = await fetch(address, { method, headers, body, signal });
     if (!response.ok) return failed(await errorOf(response));
-    const shown = await request.show(response, argument);
+    const shown = await request.show(response, argument, id);
     if (shown !== "") process.stdout.write(`${shown}\n`);
     return 0;
   } catch (thrown) {
@@ -201,7 +229,11 @@ async function askServer(args: readonly string[]): Promise<number> {
   }
 }
 
-const OPTIONS = { url: { type: "string" }, token: { type: "string" } } as const;
+const OPTIONS = {
+  cwd: { type: "string" },
+  url: { type: "string" },
+  token: { type: "string" },
+} as const;
 
 /** A text is the reason why the command line is wrong. */
 function readServerArgs(args: readonly string[]) {
@@ -211,16 +243,21 @@ function readServerArgs(args: readonly string[]) {
       options: OPTIONS,
       allowPositionals: true,
     });
-    const [name = "", argument, extra] = positionals;
+    const [name = "", ...all] = positionals;
     const request = REQUESTS[name];
     if (request === undefined) return `there is no "${name}"`;
-    const isComplete = (request.takes === null) === (argument === undefined);
-    if (!isComplete || extra !== undefined) return `${name} takes ${request.takes ?? "nothing"}`;
+    const { takes } = request;
+    if (all.length !== takes.length) return `${name} takes ${takes.join(" and ") || "nothing"}`;
+    if (values.cwd !== undefined && request.isInWorkspace !== true) {
+      return `--cwd is for "sessions" and "adopt"`;
+    }
+    const [argument = "", id = ""] = all;
+    const cwd = values.cwd === undefined ? null : resolve(values.cwd);
     const { env } = process;
     const url = values.url ?? env.FERMATA_URL ?? "http://127.0.0.1:4170";
     if (!URL.canParse(url)) return `"${url}" is not an address`;
     const token = values.token ?? env.FERMATA_TOKEN ?? null;
-    return { request, argument: argument ?? "", url, token };
+    return { request, argument, id, cwd, url, token };
   } catch (thrown) {
     return messageOf(thrown).split(". ")[0] ?? "";
   }

@@ -123,6 +123,9 @@ export const AGENT_VARIABLES_MAX = 256;
 /** Methods to sign in that a profile may name, and that are read of those of an agent. */
 export const AGENT_SIGN_INS_MAX = 16;
 
+/** Options of agents' own that a session remembers; more than any agent offers. */
+export const AGENT_OPTIONS_SET_MAX = 64;
+
 /** What a person is told to do about a sign-in, with all methods that the agent offers. */
 export const SIGN_IN_ADVICE_CHARS_MAX = 2_048;
 

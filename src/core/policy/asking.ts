@@ -23,7 +23,7 @@ export const ASKS_BY_DEFAULT: AgentAsking = { ...ASKING_UNKNOWN, asks: "by_defau
 
 /** Whether the agent of a session asks, with a sentence for people. */
 export interface AskingView {
-  readonly how: AgentAsking["asks"] | "up_to_mode" | "not_wanted";
+  readonly how: AgentAsking["asks"] | "up_to_mode" | "up_to_option" | "not_wanted";
   readonly sentence: string;
 }
 
@@ -34,8 +34,22 @@ interface AgentKnown {
   readonly observed: string | null;
   /** What the agent offers, none too; null while no agent is there to say. */
   readonly offered: readonly string[] | null;
+  /** An option that a client has set, and that may decide whether it asks; null if there is none. */
+  readonly setOption?: string | null;
   /** What its options are set to, by their ids; null while no agent is there to say. */
   readonly options: ReadonlyMap<string, unknown> | null;
+}
+
+/** ACP's categories of options that decide nothing about asking. */
+const ABOUT_MODELS: ReadonlySet<string | null> = new Set([
+  "model",
+  "model_config",
+  "thought_level",
+]);
+
+/** Whether an option of an agent's own may decide if it asks: only its category says what it is. */
+export function mayUnask(category: string | null): boolean {
+  return !ABOUT_MODELS.has(category);
 }
 
 /**
@@ -71,6 +85,11 @@ export function askingView(
   if (other !== null) {
     const sentence = `Whether the agent asks is up to its mode "${other}".`;
     return { how: "up_to_mode", sentence };
+  }
+  const { setOption = null } = known;
+  if (setOption !== null) {
+    const sentence = `Whether the agent asks is up to its option "${setOption}", which was set.`;
+    return { how: "up_to_option", sentence };
   }
   const missed = missedOf(asking, known);
   if (missed !== null) {

@@ -55,6 +55,7 @@ describe("a ceiling", () => {
     ["models", { model: null }, "the agent's own choice", "small"],
     ["skills", { skill: "run" }, "run", "none"],
     ["agent_mode", { agentMode: "bypass" }, "bypass", "plan"],
+    ["agent_option", { agentOption: "allow_all" }, "allow_all", "options about models"],
   ])("names the rule that a request is beyond: %s", (rule, settings, wanted, allowed) => {
     const ceiling: Ceiling = { ...MEMBER, agents: ["a", "b"], models: ["small"], skills: [] };
     expect(ceilingRefusal(ceiling, settings)).toEqual({

@@ -72,6 +72,7 @@ export type PolicyRule =
   | "allowlist"
   | "autonomy"
   | "agent_mode"
+  | "agent_option"
   | "agents"
   | "models"
   | "skills";
@@ -142,6 +143,8 @@ export interface BoundSettings {
   readonly allowlist?: readonly string[];
   readonly autonomy?: AutonomyProfile;
   readonly agentMode?: string | null;
+  /** An option of the agent's own that may decide whether it asks. */
+  readonly agentOption?: string | null;
   readonly agent?: string;
   /** Null is the agent's own choice, which no list of models can name. */
   readonly model?: string | null;
@@ -192,6 +195,13 @@ const RULES: readonly RuleCheck[] = [
   {
     rule: "agent_mode",
     forbidden: (ceiling, { agentMode }) => unnamed(ceiling.agentModes, agentMode ?? undefined),
+  },
+  {
+    rule: "agent_option",
+    forbidden: ({ agentModes }, { agentOption = null }) => {
+      const isFree = agentModes === "any" || agentOption === null;
+      return isFree ? null : { wanted: agentOption, allowed: ["options about models"] };
+    },
   },
   { rule: "agents", forbidden: (ceiling, { agent }) => unnamed(ceiling.agents, agent) },
   {

@@ -95,6 +95,7 @@ export const ADMISSION: Readonly<Record<CommandType, AdmissionRow>> = {
   approval_mode:     row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   autonomy:          row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   agent_mode:        row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  agent_option:      row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   sandbox:           row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
   reload_skills:     row(reg, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
   reload_persona:    row(reg, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),

@@ -244,6 +244,9 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   approval_mode: ({ pick }) => ({ mode: one(APPROVAL_MODES, pick), persisted: false }),
   autonomy: ({ pick }) => ({ profile: one(AUTONOMY_PROFILES, pick) }),
   agent_mode: ({ pick }) => ({ mode: one([null, "plan", "code"], pick) }),
+  agent_option: ({ odd, pick }) => {
+    return { configId: `option-${pick % 3}`, value: odd, category: odd ? null : "model_config" };
+  },
   sandbox: ({ pick }) => ({ state: one(SANDBOX_STATES, pick) }),
   reload_skills: ({ pick }) => ({ hash: `${pick}`, difference: "" }),
   reload_persona: ({ pick }) => ({ hash: `${pick}`, difference: "" }),

@@ -1,9 +1,10 @@
 import type { Refusal } from "../error.ts";
+import { mayUnask } from "../policy/asking.ts";
 import { type BoundSettings, ceilingRefusal } from "../policy/ceiling.ts";
 import { approvalMeaning } from "../policy/risk.ts";
 import { slashTextOf } from "../slash/commands.ts";
 import type { Command, CommandType } from "./command.ts";
-import type { Creation, Session } from "./state.ts";
+import { type Creation, optionThatMayUnask, type Session } from "./state.ts";
 
 /** Whose ceiling binds a command: its caller's, or that of the turn that asks for something. */
 type BoundBy = "caller" | "turn" | null;
@@ -54,6 +55,7 @@ const BOUND_BY: Readonly<Record<CommandType, BoundBy>> = {
   approval_mode: "caller",
   autonomy: "caller",
   agent_mode: "caller",
+  agent_option: "caller",
   sandbox: null,
   reload_skills: null,
   reload_persona: null,
@@ -100,6 +102,8 @@ function settingsIn(session: Session | null, command: Command): BoundSettings {
       return { autonomy: command.profile };
     case "agent_mode":
       return { agentMode: modeOtherThanUsual(session, command.mode) };
+    case "agent_option":
+      return { agentOption: mayUnask(command.category) ? command.configId : null };
     case "model":
       return "change" in command ? modelSettings(command.change.modelId) : {};
     case "change_agent":
@@ -141,5 +145,6 @@ export function turnSettings(session: Session): BoundSettings {
   const { chosen, connection } = session;
   const { activeAgent: agent, modelConfig } = chosen;
   const agentMode = modeOtherThanUsual(session, connection.agentMode);
-  return { agent, model: modelConfig.modelId, agentMode };
+  const agentOption = optionThatMayUnask(session);
+  return { agent, model: modelConfig.modelId, agentMode, agentOption };
 }

@@ -92,6 +92,8 @@ export interface CommandData {
   autonomy: { profile: AutonomyProfile };
   /** The agent's own, by its id; null is the agent's usual one. */
   agent_mode: { mode: AgentMode };
+  /** One of the agent's own that it has taken. */
+  agent_option: { configId: string; value: string | boolean; category: string | null };
   sandbox: { state: SandboxState };
   reload_skills: { hash: string; difference: string };
   reload_persona: { hash: string; difference: string };

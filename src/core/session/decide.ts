@@ -115,6 +115,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   approval_mode: setting.approvalMode,
   autonomy: setting.autonomy,
   agent_mode: setting.agentMode,
+  agent_option: setting.agentOption,
   sandbox: setting.sandbox,
   visibility: setting.visibility,
   reload_skills: setting.reloadSkills,

@@ -38,6 +38,7 @@ describe("the fold table of events", () => {
     expect(folding("latest")).toEqual([
       "agent_connected",
       "agent_mode_changed",
+      "agent_option_changed",
       "approval_mode_changed",
       "autonomy_profile_changed",
       "instructions_sent",

@@ -89,6 +89,7 @@ export const EVENT_TABLE = {
   approval_mode_changed:        row("latest",   yes,    no,    no,    no,   yes,    yes,     yes),
   autonomy_profile_changed:     row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
   agent_mode_changed:           row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
+  agent_option_changed:         row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
   sandbox_changed:              row("latest",   yes,    no,    no,    no,   yes,    no,      no),
   skills_reloaded:              row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),
   persona_reloaded:             row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),

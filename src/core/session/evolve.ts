@@ -63,6 +63,7 @@ const EVOLVERS: { readonly [Type in ChangeType]: Evolver<Type> } = {
   approval_mode_changed: setting.approvalModeChanged,
   autonomy_profile_changed: setting.autonomyProfileChanged,
   agent_mode_changed: setting.agentModeChanged,
+  agent_option_changed: setting.agentOptionChanged,
   sandbox_changed: setting.sandboxChanged,
   session_visibility_changed: setting.visibilityChanged,
   skills_reloaded: setting.skillsReloaded,

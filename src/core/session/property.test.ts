@@ -310,6 +310,7 @@ const CHOICES: ReadonlySet<string> = new Set([
   "session_metadata_updated",
   "model_switched",
   "model_config_changed",
+  "agent_option_changed",
   "approval_mode_changed",
   "skills_reloaded",
   "persona_reloaded",

@@ -52,6 +52,7 @@ import {
 } from "./slot-codec.ts";
 import type {
   Admission,
+  AgentOption,
   Chosen,
   Ending,
   FirstAnswer,
@@ -122,6 +123,12 @@ const MODEL_CONFIG: Fields<ModelConfig> = {
   verbosity: optional(text),
 };
 
+const AGENT_OPTION: Fields<AgentOption> = {
+  agent: text,
+  value: either((value): value is boolean => typeof value === "boolean", flag, text),
+  category: orNull(text),
+};
+
 const CHOSEN: Fields<Chosen> = {
   activeAgent: text,
   modelConfig: object(MODEL_CONFIG),
@@ -134,6 +141,7 @@ const CHOSEN: Fields<Chosen> = {
   budgetMicro: orNull(count),
   audience: optional(list(userId)),
   monthBudgetMicro: optional(orNull(count)),
+  agentOptions: optional(map(text, object(AGENT_OPTION))),
 };
 
 const MEDIATION: Fields<Mediation> = {

@@ -5,6 +5,7 @@ import type { PhaseBefore } from "../lifecycle.ts";
 import { STEERED_MESSAGES_MAX } from "../limits.ts";
 import type { Permit } from "../policy/access.ts";
 import type { AskOutcome } from "../policy/ask.ts";
+import { mayUnask } from "../policy/asking.ts";
 import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
@@ -110,6 +111,17 @@ export interface Chosen {
   readonly audience?: readonly UserId[];
   /** What it may cost in each calendar month (UTC); none is no limit of its own. */
   readonly monthBudgetMicro?: number | null;
+  /** Options of its agents' own that clients have set, by their ids. */
+  readonly agentOptions?: ReadonlyMap<string, AgentOption>;
+}
+
+/** An option of an agent's own that is no setting of its model and not its mode. */
+export interface AgentOption {
+  /** The agent that it is of: to another one the same id may mean something else. */
+  readonly agent: string;
+  readonly value: string | boolean;
+  /** ACP's word for what it is about; null if the agent says none. */
+  readonly category: string | null;
 }
 
 /** Given by a person, or by the agent as long as no person has. */
@@ -118,7 +130,7 @@ export type TitleSource = "manual" | "auto";
 /** What a session is created with. */
 export interface Creation
   extends Omit<Fixed, "createdAtMs" | "createdBy">,
-    Omit<Chosen, "titleSource" | "currentCwd" | "audience">,
+    Omit<Chosen, "titleSource" | "currentCwd" | "audience" | "agentOptions">,
     Partial<Sharing> {
   /** Null takes the profile that the approval mode stands for. */
   readonly autonomyProfile: AutonomyProfile | null;
@@ -297,6 +309,18 @@ export function isMessage(prompt: WaitingPrompt): prompt is WaitingMessage {
 }
 
 /** The users whose words are in the turn at work; none if there is no turn. */
+/** The options that clients have set of the session's present agent. */
+export function optionsOfAgent({ chosen }: Session): readonly (readonly [string, AgentOption])[] {
+  const { activeAgent, agentOptions = new Map<string, AgentOption>() } = chosen;
+  return [...agentOptions].filter(([, { agent }]) => agent === activeAgent);
+}
+
+/** The first of them by which the agent may have been made not to ask; null if there is none. */
+export function optionThatMayUnask(session: Session): string | null {
+  const [id] = optionsOfAgent(session).find(([, option]) => mayUnask(option.category)) ?? [];
+  return id ?? null;
+}
+
 export function speakersOf({ running }: Session): readonly TurnSpeaker[] {
   return running === null ? [] : [speakerOf(running), ...(running.steeredBy ?? [])];
 }

@@ -15,6 +15,7 @@ const BODIES: Readonly<Record<string, object>> = {
   "/session/:id/approval-mode": { mode: "default" },
   "/session/:id/autonomy": { profile: "manual" },
   "/session/:id/agent-mode": { mode: "plan" },
+  "/session/:id/config-option": { configId: "loud", value: true },
   "/session/:id/sandbox": { state: "none" },
   "/session/:id/visibility": { visibility: "private", sharedWith: ["stranger"] },
   "/session/:id/metadata": { displayName: "mine" },

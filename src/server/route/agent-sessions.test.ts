@@ -8,10 +8,11 @@ import { Credentials } from "../../agent/credential/credentials.ts";
 import { profileOf } from "../../agent/profile/profile.ts";
 import { DaemonWorld } from "../daemon.fixture.ts";
 import type { Daemon } from "../daemon.ts";
-import { IDLE } from "../http/server.fixture.ts";
+import { granted, IDLE } from "../http/server.fixture.ts";
 import { ACME, user } from "../identity/identity.fixture.ts";
 import { People } from "../identity/people.fixture.ts";
 import { allRoutes } from "./all-routes.ts";
+import { keyOf } from "./life.fixture.ts";
 
 const AGENT = fileURLToPath(
   new URL("../../agent/bridge/keeping-agent.fixture.ts", import.meta.url),
@@ -30,9 +31,15 @@ function keeping(...features: readonly string[]) {
 
 const routes = (daemon: Daemon) => allRoutes(daemon, "0", async () => IDLE).routes;
 
+type StageOptions = Parameters<typeof DaemonWorld.open>[0]["stage"];
+
 /** A server of one person, whose agent has had these sessions before. */
-async function worldWith(features: readonly string[], ...ids: readonly string[]) {
-  const world = await DaemonWorld.open({ routes, stage: keeping("list", ...features) });
+function worldWith(features: readonly string[], ...ids: readonly string[]) {
+  return staged(keeping("list", ...features), ids);
+}
+
+async function staged(stage: StageOptions, ids: readonly string[]) {
+  const world = await DaemonWorld.open({ routes, stage });
   const { folder } = world.stage;
   const kept = ids.map((sessionId) => ({ sessionId, cwd: folder, title: `about ${sessionId}` }));
   const other = { sessionId: "elsewhere", cwd: "/elsewhere", title: "of another workspace" };
@@ -89,6 +96,24 @@ describe("an agent's own sessions", () => {
     expect(keptText()).toContain("about mine");
     const id = encodeURIComponent(world.stage.folder);
     expect((await world.call("GET", `/workspace/${id}/sessions`)).body.sessions).toEqual([]);
+  });
+
+  it("P5: are free again, and no session is left, where the server has no place for one", async () => {
+    const settings = { sessionsLiveMax: 1 };
+    const stage = { ...keeping("list", "resume", "delete"), settings };
+    const { world, adopt, keptText } = await staged(stage, ["mine"]);
+    const made = await world.call("POST", "/session", { body: { sessionScope: "thread" } });
+    const key = keyOf(String(made.body.sessionId));
+    const stream = granted(await world.daemon.host.subscribe(key, { after: null, epoch: null }));
+    const failed = await adopt("mine");
+    expect([failed.status, failed.body.code], failed.text).toEqual([503, "session_limit_exceeded"]);
+    expect(keptText()).toContain("about mine");
+    const list = `/workspace/${encodeURIComponent(world.stage.folder)}/sessions`;
+    const { sessions } = (await world.call("GET", list)).body;
+    expect([sessions].flat().map((one) => Object(one).sessionId)).toEqual([key.sessionId]);
+    stream.cancel();
+    expect((await world.call("DELETE", `/session/${key.sessionId}`)).status).toBe(204);
+    expect((await adopt("mine")).status).toBe(200);
   });
 
   it("cannot be adopted from another workspace, by a wrong id, or unlisted", async () => {

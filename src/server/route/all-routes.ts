@@ -33,6 +33,7 @@ import {
 import {
   activeAgentRoute,
   agentModeRoute,
+  configOptionRoute,
   approvalModeRoute,
   autonomyRoute,
   modelRoute,
@@ -80,6 +81,7 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   approvalModeRoute,
   autonomyRoute,
   agentModeRoute,
+  configOptionRoute,
   grantsRoutes,
   sandboxRoute,
   visibilityRoutes,

@@ -73,6 +73,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "POST /session/:id/approval-mode": WORKERS,
   "POST /session/:id/autonomy": WORKERS,
   "POST /session/:id/agent-mode": WORKERS,
+  "POST /session/:id/config-option": WORKERS,
   "DELETE /session/:id/grants": WORKERS,
   "DELETE /session/:id/grants/:key": WORKERS,
   "POST /session/:id/sandbox": WORKERS,

@@ -53,6 +53,12 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
     ["autonomy", "/autonomy", { profile: "autonomous" }, { rule: "autonomy" }],
     ["the approval mode", "/approval-mode", { mode: "auto" }, { rule: "autonomy" }],
     ["the agent's own mode", "/agent-mode", { mode: "auto" }, { rule: "agent_mode" }],
+    [
+      "an option of the agent's own",
+      "/config-option",
+      { configId: "loud", value: true },
+      { rule: "agent_option", wanted: "loud" },
+    ],
   ])("by a route, in a colleague's session as in their own: %s", async (_what, to, body, rule) => {
     const team = await PolicyTeam.open();
     for (const who of [team.mel, team.max, team.ada]) {
@@ -175,6 +181,17 @@ describe("P8: a member asks for more than the policy allows, in any way", () => 
     expect(set.status, set.text).toBe(200);
     const sent = await room.prompt(team.mel, "say hello");
     expect(sent).toMatchObject({ status: 403, body: { ...FORBIDS, rule: "agent_mode" } });
+    await room.verdict(await room.admitted(team.ada, "say hello"));
+  });
+
+  it("by a prompt to an agent of which the owner has set an option", async () => {
+    const team = await PolicyTeam.open();
+    const room = await team.session(team.ada);
+    const body = { configId: "loud", value: true };
+    const set = await team.ada.call("POST", `${room.path}/config-option`, { body });
+    expect(set.status, set.text).toBe(200);
+    const sent = await room.prompt(team.mel, "say hello");
+    expect(sent).toMatchObject({ status: 403, body: { ...FORBIDS, rule: "agent_option" } });
     await room.verdict(await room.admitted(team.ada, "say hello"));
   });
 

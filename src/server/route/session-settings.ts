@@ -49,6 +49,24 @@ export function agentModeRoute(daemon: Daemon): Route {
   });
 }
 
+/** Sets an option of the agent's own; upstream has the reasoning effort only. */
+export function configOptionRoute(daemon: Daemon): Route {
+  return settingRoute(daemon, {
+    path: "/session/:id/config-option",
+    schema: z.object({
+      configId: z.string().min(1).max(AGENT_NAME_CHARS_MAX),
+      value: z.union([z.string().max(AGENT_NAME_CHARS_MAX), z.boolean()]),
+      persist: z.boolean().optional(),
+    }),
+    codes: { persist: "invalid_persist_flag" },
+    set: async (session, { configId, value }, actor) => {
+      const changed = await session.changeAgentOption({ configId, value }, actor);
+      // The session itself remembers it; there are no settings of a user to persist it in.
+      return answerTo(changed, (configOptions) => json(200, { configOptions, persisted: false }));
+    },
+  });
+}
+
 /** Sets which calls the session approves without asking. */
 export function approvalModeRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {

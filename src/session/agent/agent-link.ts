@@ -11,6 +11,7 @@ import type { CommandResult } from "../../core/session/event.ts";
 import {
   type Chosen,
   type ModelPart,
+  optionsOfAgent,
   type RunningPrompt,
   type Session,
   settingsOfModel,
@@ -283,7 +284,9 @@ export class AgentLink {
         this.#usualMode = usualMode(session, wanted.agentUsualMode ?? null, askMode);
         const parts = settingsOfModel(wanted.chosen.modelConfig);
         const mode = modeOnArrival(session, wanted, this.#usualMode, askMode);
-        const options = isAsking ? Object.entries(asking.options) : [];
+        const toAsk = isAsking ? Object.entries(asking.options) : [];
+        const set = optionsOfAgent(wanted).map(([id, { value }]) => [id, value] as const);
+        const options = [...toAsk, ...set];
         if (parts.length + options.length === 0 && mode === null) void this.#ready(session);
         else void this.#setUp(session, { parts, options, mode }).then(() => this.#ready(session));
       },

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../core/json.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { ModelChange } from "../../core/session/state.ts";
@@ -10,6 +11,7 @@ import { NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "../knowledge
 import type { LiveSession } from "../live.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { changeAgentMode, ModelChanges } from "./agent-changes.ts";
+import { type OptionChange, OptionChanges } from "./option-changes.ts";
 
 export type ReloadType = "reload_skills" | "reload_persona";
 
@@ -102,12 +104,14 @@ export class Choices {
   readonly #world: SessionWorld;
   readonly #find: Find;
   readonly #models: ModelChanges;
+  readonly #options: OptionChanges;
   readonly reloads: Reloads;
 
   constructor(world: SessionWorld, find: Find) {
     this.#world = world;
     this.#find = find;
     this.#models = new ModelChanges(world);
+    this.#options = new OptionChanges(world, this.#models);
     this.reloads = new Reloads(world);
   }
 
@@ -126,6 +130,18 @@ export class Choices {
     return retryIfEvicted(async () => {
       const found = await this.#find(key, actor);
       return found.ok ? changeAgentMode(this.#world, found.value, mode, actor) : found;
+    });
+  }
+
+  /** Sets an option of the agent's own; answers all of its options as they are then. */
+  async changeAgentOption(
+    key: SessionKey,
+    change: OptionChange,
+    actor: Actor,
+  ): Promise<Result<readonly JsonObject[]>> {
+    return retryIfEvicted(async () => {
+      const found = await this.#find(key, actor);
+      return found.ok ? this.#options.change(found.value, change, actor) : found;
     });
   }
 

@@ -67,6 +67,7 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   approval_mode_changed: ({ next }) => fact("approval mode", code(next)),
   autonomy_profile_changed: ({ to }) => fact("autonomy", code(to)),
   agent_mode_changed: ({ to }) => fact("agent mode", to === null ? "as it usually is" : code(to)),
+  agent_option_changed: ({ configId, value }) => fact("agent option", code(`${configId}=${value}`)),
   skills_reloaded: ({ to }) => fact("skills", `reloaded, version ${to.version}`),
   persona_reloaded: ({ to }) => fact("persona", `reloaded, version ${to.version}`),
   active_agent_changed: ({ to }) => fact("agent", code(to)),

@@ -44,7 +44,7 @@ export interface AdoptionRequest extends CreationRequest {
   readonly isOperator: boolean;
 }
 
-type AdoptionHost = Pick<SessionHost, "live" | "resume" | "ownerVanished">;
+type AdoptionHost = Pick<SessionHost, "live" | "peek" | "resume" | "ownerVanished">;
 
 /**
  * Sessions that an agent has made without the server: which there are, and how one becomes a
@@ -73,7 +73,8 @@ export class Adoptions {
 
   /**
    * Makes a session that goes on from one of the agent's own. The agent restores it before this
-   * answers; if it cannot, there is no session, and the agent's own stays as it was.
+   * answers; if it cannot, there is no session, and the agent's own stays as it was: a session that
+   * clients delete would take that with it, and this one is removed in other ways.
    */
   adopt(viewer: Viewer, request: AdoptionRequest): Promise<Result<Resumed>> {
     const { activeAgent } = request.creation;
@@ -96,19 +97,22 @@ export class Adoptions {
     const made = await this.#make(request);
     if (!made.ok) return made;
     const resumed = await this.#host.resume(key, actor);
-    if (!resumed.ok) return resumed;
+    if (!resumed.ok) {
+      const live = this.#host.peek(key);
+      await (live === null ? made.value.discard() : this.#host.ownerVanished(live, actor));
+      return resumed;
+    }
     const { live, agentFailure } = resumed.value;
     // Its maker is registered, and did not join it: it goes if the answer is lost.
     live.attendance.left();
     const why = agentFailure ?? notRestored(live, agentSessionId);
     if (why === null) return ok({ ...resumed.value, attached: false });
-    // Not by a deletion: that would have the agent delete its own session too.
     await this.#host.ownerVanished(live, actor);
     return { ok: false, refusal: why };
   }
 
   /** The session at rest, with the agent's own as the side of its agent. */
-  async #make(request: AdoptionRequest): Promise<Result<void>> {
+  async #make(request: AdoptionRequest): Promise<Result<ForkDraft>> {
     const bounded = await boundCreation(this.#world, request);
     if (!bounded.ok) return bounded;
     const { key, actor, bound } = bounded.value;
@@ -124,7 +128,8 @@ export class Adoptions {
     if (!begun.ok) return begun;
     const { agentSessionId } = request;
     const finished = await draft.finish({ agentSessionId, agentUsualMode: null });
-    if (!finished.ok) await draft.discard();
+    if (finished.ok) return ok(draft);
+    await draft.discard();
     return finished;
   }
 

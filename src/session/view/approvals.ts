@@ -6,6 +6,7 @@ import { tierRule } from "../../core/policy/gate.ts";
 import { isMode, RISK_TIERS, type RiskTier } from "../../core/policy/risk.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { optionThatMayUnask } from "../../core/session/state.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { type AgentModes, agentModes } from "../agent/agent-modes.ts";
 import type { LiveSession } from "../live.ts";
@@ -133,9 +134,16 @@ export function askingNow(
   const { fixed, chosen, connection } = session;
   const asking = settings.asking.get(chosen.activeAgent) ?? ASKING_UNKNOWN;
   const { agentMode } = connection;
+  const setOption = optionThatMayUnask(session);
   const isShared = policies !== undefined;
   if (agent === null) {
-    const known = { chosen: agentMode, observed: lastMode, offered: null, options: null };
+    const known = {
+      chosen: agentMode,
+      observed: lastMode,
+      offered: null,
+      options: null,
+      setOption,
+    };
     return askingView(asking, fixed.securityMode, known, isShared);
   }
   const { current: observed, ids: offered } = agentModes(agent.offer);
@@ -143,9 +151,11 @@ export function askingNow(
   for (const { id, currentValue } of agent.offer.configOptions) {
     if (typeof id === "string") options.set(id, currentValue);
   }
-  const known = { chosen: agentMode, observed, offered, options };
+  const known = { chosen: agentMode, observed, offered, options, setOption };
   return askingView(asking, fixed.securityMode, known, isShared);
 }
+
+const DOUBTS: ReadonlySet<AskingView["how"]> = new Set(["unknown", "up_to_mode", "up_to_option"]);
 
 /** Returns what a client that attaches must know: nothing, where the agent is known to ask. */
 export function askingDoubt(
@@ -153,5 +163,5 @@ export function askingDoubt(
   live: Pick<LiveSession, "agent" | "session">,
 ): { readonly asking?: AskingView } {
   const asking = askingNow(world, live);
-  return asking.how === "unknown" || asking.how === "up_to_mode" ? { asking } : {};
+  return DOUBTS.has(asking.how) ? { asking } : {};
 }

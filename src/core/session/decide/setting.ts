@@ -1,5 +1,5 @@
 import { type Refusal, refusal } from "../../error.ts";
-import { DISPLAY_NAME_CHARS_MAX, MICRO_CREDITS_MAX } from "../../limits.ts";
+import { AGENT_OPTIONS_SET_MAX, DISPLAY_NAME_CHARS_MAX, MICRO_CREDITS_MAX } from "../../limits.ts";
 import {
   type ApprovalMode,
   type AutonomyProfile,
@@ -116,6 +116,20 @@ export function agentMode(session: Session, command: Command<"agent_mode">): Dec
     reworded(draft, approvalModeFor(autonomyProfile, "default"), actor);
   }
   agentModeChosen(draft, mode, actor);
+  return draft.accept();
+}
+
+/** The agent has taken it already; it is given it again whenever it comes back. */
+export function agentOption(session: Session, command: Command<"agent_option">): Decision {
+  const draft = new Draft(session, command);
+  const { configId, value, category, actor } = command;
+  const { activeAgent: agent, agentOptions } = session.chosen;
+  const isNew = agentOptions?.has(configId) !== true;
+  if (isNew && (agentOptions?.size ?? 0) >= AGENT_OPTIONS_SET_MAX) {
+    const reason = "so many options of agents are set already";
+    return draft.refuse("invalid_request", { reason, limit: AGENT_OPTIONS_SET_MAX });
+  }
+  draft.emit("agent_option_changed", { configId, agent, value, category }, callerStamp(actor));
   return draft.accept();
 }
 

@@ -24,6 +24,7 @@ const FULL: Full = {
     activeAgent: "chat",
     monthBudgetMicro: 700,
     audience: [userId("ada")],
+    agentOptions: new Map([["loud", { agent: "chat", value: false, category: null }]]),
   },
   ending: { reason: "killed", closedBy: null },
   closed: true,
@@ -111,6 +112,18 @@ const CHANGES = [
     "agent_mode_changed",
     { from: "plan", to: "code" },
     { connection: { agentMode: "code" }, agentModeChoices: 5 },
+  ),
+  change(
+    "agent_option_changed",
+    { configId: "safe", agent: "chat", value: "yes", category: "x" },
+    {
+      chosen: {
+        agentOptions: new Map([
+          ["loud", { agent: "chat", value: false, category: null }],
+          ["safe", { agent: "chat", value: "yes", category: "x" }],
+        ]),
+      },
+    },
   ),
   // Another agent, or another directory, begins its side of the conversation anew.
   change(

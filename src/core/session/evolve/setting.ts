@@ -54,6 +54,17 @@ export function agentModeChanged(
   return inAgentMode(session, event.data.to);
 }
 
+export function agentOptionChanged(
+  session: Session,
+  { data }: SessionEvent<"agent_option_changed">,
+): Session {
+  const { configId, agent, value, category } = data;
+  const option = { agent, value, category };
+  return choose(session, {
+    agentOptions: new Map(session.chosen.agentOptions).set(configId, option),
+  });
+}
+
 /** Counts the same mode again: a client has chosen it once more. */
 function inAgentMode(session: Session, agentMode: AgentMode): Session {
   const { connection, agentModeChoices = 0 } = session;
