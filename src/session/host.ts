@@ -1,13 +1,6 @@
 import type { ContentBlock } from "../core/agent-update.ts";
 import { refusal } from "../core/error.ts";
-import {
-  type ClientId,
-  isUuid,
-  type PromptId,
-  parsePromptId,
-  type SessionId,
-  type TenantId,
-} from "../core/id.ts";
+import { type ClientId, isUuid, type PromptId, parsePromptId, type TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, clientOf, userOf } from "../core/session/command.ts";
@@ -347,10 +340,7 @@ export class SessionHost {
    * Ends everything in order, and tells what it waits for. In a hurry, what still runs gets its
    * verdict at once. Returns the sessions whose turns were cut off.
    */
-  async shutDown(
-    hurry: AbortSignal,
-    tell?: (draining: Draining) => void,
-  ): Promise<readonly SessionId[]> {
+  async shutDown(hurry: AbortSignal, tell?: (draining: Draining) => void) {
     this.#isStopping = true;
     this.#streams.stop();
     this.#callOffReaper();

@@ -81,6 +81,9 @@ interface ServerParts {
   readonly web: WebFolder | null;
 }
 
+/** What of its world a server has of the machine itself. */
+const MACHINE = { clock: SYSTEM_CLOCK, yield: () => setImmediate(), ids: RANDOM_IDS };
+
 /** Assembles agents, sessions and network over an open store, and starts to listen. */
 export async function assemble(parts: ServerParts): Promise<Result<RunningServer>> {
   const tenants = new TenantGate();
@@ -112,9 +115,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     shell: opened.shell,
     holder: thisHolder(randomUUID()),
     tenants,
-    clock: SYSTEM_CLOCK,
-    yield: () => setImmediate(),
-    ids: RANDOM_IDS,
+    ...MACHINE,
     redact: (text: string) => guard.redact(text),
     borders: guard,
     ...sharedLimits(parts),
