@@ -1,13 +1,6 @@
 import type { ContentBlock } from "../core/agent-update.ts";
 import { refusal } from "../core/error.ts";
-import {
-  type ClientId,
-  isUuid,
-  type PromptId,
-  parsePromptId,
-  type SessionId,
-  type TenantId,
-} from "../core/id.ts";
+import { type ClientId, isUuid, type PromptId, parsePromptId, type TenantId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Actor, type Command, clientOf, userOf } from "../core/session/command.ts";
@@ -30,7 +23,13 @@ import { ExportProcesses } from "./export/process.ts";
 import { type ExportSight, storeSource } from "./export/source.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
-import { closeSession, type Draining, deleteSession, reapIdle, shutDown } from "./life/ending.ts";
+import {
+  closeSession,
+  deleteSession,
+  reapIdle,
+  shutDown,
+  type TellDraining,
+} from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
@@ -343,14 +342,8 @@ export class SessionHost {
     return removeTenant(this.#parts, tenantId, by);
   }
 
-  /**
-   * Ends everything in order, and tells what it waits for. In a hurry, what still runs gets its
-   * verdict at once. Returns the sessions whose turns were cut off.
-   */
-  async shutDown(
-    hurry: AbortSignal,
-    tell?: (draining: Draining) => void,
-  ): Promise<readonly SessionId[]> {
+  /** Ends everything in order; in a hurry without waiting. Returns whose turns were cut off. */
+  async shutDown(hurry: AbortSignal, tell?: TellDraining) {
     this.#isStopping = true;
     this.#streams.stop();
     this.#callOffReaper();

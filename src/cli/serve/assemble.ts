@@ -20,7 +20,7 @@ import { Workspaces } from "../../server/workspaces.ts";
 import { OpenTurns } from "../../session/actor/open-turns.ts";
 import { ServerHealth } from "../../session/health/health.ts";
 import { SessionHost } from "../../session/host.ts";
-import type { Draining } from "../../session/life/ending.ts";
+import type { TellDraining } from "../../session/life/ending.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
@@ -52,7 +52,7 @@ export interface RunningServer {
   /** A sentence for the operator; null if there is none. */
   readonly note: string | null;
   /** Stops the server after its turns have ended, or at once when the signal fires. */
-  stop(hurry: AbortSignal, tell: (draining: Draining) => void): Promise<Stopped>;
+  stop(hurry: AbortSignal, tell: TellDraining): Promise<Stopped>;
 }
 
 interface ServerParts {
@@ -178,7 +178,7 @@ interface Stoppable {
 async function stopAll(
   running: Stoppable,
   hurry: AbortSignal,
-  tell: (draining: Draining) => void,
+  tell: TellDraining,
 ): Promise<readonly SessionId[]> {
   const { health, server, host, tools, users, secrets, store } = running;
   health.end();
