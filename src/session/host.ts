@@ -23,13 +23,7 @@ import { ExportProcesses } from "./export/process.ts";
 import { type ExportSight, storeSource } from "./export/source.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
-import {
-  closeSession,
-  deleteSession,
-  reapIdle,
-  shutDown,
-  type TellDraining,
-} from "./life/ending.ts";
+import { closeSession, deleteSession, reapIdle, shutDown, type TellDrain } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
@@ -343,7 +337,7 @@ export class SessionHost {
   }
 
   /** Ends everything in order; in a hurry without waiting. Returns whose turns were cut off. */
-  async shutDown(hurry: AbortSignal, tell?: TellDraining) {
+  async shutDown(hurry: AbortSignal, tell?: TellDrain) {
     this.#isStopping = true;
     this.#streams.stop();
     this.#callOffReaper();

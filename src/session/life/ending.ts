@@ -126,7 +126,7 @@ export interface Draining {
   readonly waitingTurns: number;
 }
 
-export type TellDraining = (draining: Draining) => void;
+export type TellDrain = (draining: Draining) => void;
 
 /**
  * Stops everything that is live, in order: nothing new is taken in; turns at work may finish, for a
@@ -139,7 +139,7 @@ export async function shutDown(
   world: SessionWorld,
   registry: SessionRegistry,
   hurry: AbortSignal,
-  tell: TellDraining = () => {},
+  tell: TellDrain = () => {},
 ): Promise<readonly SessionId[]> {
   registry.stopTakingIn();
   const cutOff = await drained(world, registry.all, hurry, tell);
@@ -175,7 +175,7 @@ async function drained(
   world: SessionWorld,
   all: readonly LiveSession[],
   hurry: AbortSignal,
-  tell: TellDraining,
+  tell: TellDrain,
 ): Promise<readonly SessionId[]> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const callOff = world.clock.after(world.settings.drainMs, resolve);
