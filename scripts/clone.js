@@ -29,8 +29,8 @@ function checkWritable() {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
     stop(
       1,
-      `cannot install and build in ${resolve(ROOT)} (${code}): copy this clone to a folder that you can ` +
-        "write, and run `npm start` there.",
+      `cannot install and build in ${resolve(ROOT)} (${code}): copy this clone to a folder that ` +
+        "you can write, and run `npm start` there.",
     );
   }
 }

@@ -24,7 +24,7 @@ export function prune(folder, entries) {
 
 const ENDING = /\.(?:js|d\.ts)$/;
 
-/** The specifier of an import, of code or of types; what only looks like one keeps a file too many. */
+/** An import of code or of types; what only looks like one keeps a file too many. */
 const IMPORT = /(?:\bfrom|\bimport|\bimport\()\s*"(\.[^"]+)"/g;
 
 /**

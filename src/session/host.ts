@@ -23,7 +23,7 @@ import { ExportProcesses } from "./export/process.ts";
 import { type ExportSight, storeSource } from "./export/source.ts";
 import { Arrivals, Departures, noteSignOfLife, type Resumed } from "./life/clients.ts";
 import { deleteEmptySessions, deleteIfEmpty } from "./life/empty.ts";
-import { closeSession, type Draining, deleteSession, reapIdle, shutDown } from "./life/ending.ts";
+import { closeSession, deleteSession, reapIdle, shutDown, type TellDrain } from "./life/ending.ts";
 import { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
@@ -336,11 +336,8 @@ export class SessionHost {
     return removeTenant(this.#parts, tenantId, by);
   }
 
-  /**
-   * Ends everything in order, and tells what it waits for. In a hurry, what still runs gets its
-   * verdict at once. Returns the sessions whose turns were cut off.
-   */
-  async shutDown(hurry: AbortSignal, tell?: (draining: Draining) => void) {
+  /** Ends everything in order; in a hurry without waiting. Returns whose turns were cut off. */
+  async shutDown(hurry: AbortSignal, tell?: TellDrain) {
     this.#isStopping = true;
     this.#streams.stop();
     this.#callOffReaper();

@@ -122,7 +122,7 @@ export class Started {
   }
 }
 
-/** The environment of somebody's shell: nothing in it comes from the run of these tests. */
+/** The environment of a person's shell: nothing in it comes from the run of these tests. */
 function outside(): NodeJS.ProcessEnv {
   const own = ([name]: [string, unknown]) => /^(npm_(?!config_)|FERMATA_|NODE_|VITEST)/.test(name);
   const env = Object.fromEntries(Object.entries(process.env).filter((entry) => !own(entry)));

@@ -237,7 +237,7 @@ describe("the package made of a clone", { timeout: PATIENCE_MS }, () => {
     expect(installed).toEqual(["better-sqlite3", "fermata", "marked", "zod"]);
   });
 
-  it("has types that a program of somebody else compiles with", async () => {
+  it("has types that another program compiles with", async () => {
     const { exports } = JSON.parse(readText("package.json"));
     const names = Object.keys(exports).filter((name) => name !== "./package.json");
     const lines = names.map((name, at) => `export * as m${at} from "fermata${name.slice(1)}";`);

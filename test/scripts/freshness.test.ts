@@ -9,7 +9,14 @@ import {
   rememberInstall,
 } from "../../scripts/freshness.js";
 
-const RECIPE = ["tsconfig.json", "tsconfig.build.json", "scripts/build.js", "scripts/bundle.js"];
+const RECIPE = [
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "scripts/build.js",
+  "scripts/bundle.js",
+  "scripts/notices.js",
+  "scripts/prune.js",
+];
 
 let clone: string;
 

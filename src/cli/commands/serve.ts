@@ -1,6 +1,5 @@
 import { detect } from "../../agent/process/spawn.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
-import { SHUTDOWN_DRAIN_MS, START_STOP_MS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { agentProfiles, homeOf } from "../home.ts";
@@ -9,7 +8,6 @@ import { openAgentUsers } from "../serve/agent-user.ts";
 import { readAgentProfiles } from "../serve/agents.ts";
 import type { RunningServer } from "../serve/assemble.ts";
 import { openSecrets, prepareHomes } from "../serve/credentials.ts";
-import { drainTeller, lastWords } from "../serve/farewell.ts";
 import { mayHaveTokens, readJwtAuthenticator } from "../serve/identity.ts";
 import { openLog } from "../serve/log.ts";
 import { readPriceFile } from "../serve/meter.ts";
@@ -27,8 +25,8 @@ import {
   serverSettings,
   writeRoots,
 } from "../serve/settings.ts";
-import { listenForSignals, STOPPED_EXIT_CODE } from "../serve/signals.ts";
-import { dataFolder, locatorOf, openStore, placeOf } from "../serve/store.ts";
+import { listenForSignals, stopServer, stopStarting } from "../serve/stop.ts";
+import { dataFolder, keptIn, locatorOf, openStore } from "../serve/store.ts";
 import { readMcpConfig } from "../serve/tools.ts";
 
 const USAGE = `Usage: fermata serve [options]
@@ -66,40 +64,9 @@ export async function serve(args: readonly string[]): Promise<number> {
   if (note !== null) process.stdout.write(`${note}\n`);
   if (defaultAgent === "echo" && options.value.agent === null) await printOtherAgents();
   await signals.first;
-  await stopServer(started.value, options.value, signals.hurry);
+  const place = keptIn(options.value, dataFolder(options.value, process.env));
+  await stopServer(started.value, options.value["drain-ms"], place, signals.hurry);
   return 0;
-}
-
-/** Ends a server in order, and says meanwhile what it waits for and then what is left of it. */
-async function stopServer(
-  server: RunningServer,
-  options: ServeOptions,
-  hurry: AbortSignal,
-): Promise<void> {
-  const say = (sentence: string) => process.stdout.write(`fermata: ${sentence}\n`);
-  const drainMs = options["drain-ms"] ?? SHUTDOWN_DRAIN_MS;
-  const stopped = await server.stop(hurry, drainTeller(drainMs, say));
-  lastWords(stopped, placeOf(options, dataFolder(options, process.env))).forEach(say);
-}
-
-/**
- * A signal has come before the server was up. A start that ends soon is undone in good order; one
- * that hangs, as on a disk that does not answer, ends with the process, which has served nothing.
- */
-async function stopStarting(
-  starting: ReturnType<typeof startServer>,
-  hurry: AbortSignal,
-): Promise<number> {
-  console.error("fermata: stopped before the server was up");
-  // An orderly exit would wait for the call that hangs.
-  const endNow = () => process.kill(process.pid, "SIGKILL");
-  const hung = setTimeout(endNow, START_STOP_MS_MAX);
-  hurry.addEventListener("abort", endNow);
-  const started = await starting;
-  if (started.ok) await started.value.stop(AbortSignal.abort(), () => {});
-  hurry.removeEventListener("abort", endNow);
-  clearTimeout(hung);
-  return STOPPED_EXIT_CODE;
 }
 
 /** `echo` is only for a first try, so the line names the agents that are installed. */

@@ -4,7 +4,6 @@ import type { Agents } from "../../agent/agent.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
-import type { SessionId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import type { Daemon } from "../../server/daemon.ts";
@@ -20,7 +19,7 @@ import { Workspaces } from "../../server/workspaces.ts";
 import { OpenTurns } from "../../session/actor/open-turns.ts";
 import { ServerHealth } from "../../session/health/health.ts";
 import { SessionHost } from "../../session/host.ts";
-import type { Draining } from "../../session/life/ending.ts";
+import type { TellDrain } from "../../session/life/ending.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
@@ -52,7 +51,7 @@ export interface RunningServer {
   /** A sentence for the operator; null if there is none. */
   readonly note: string | null;
   /** Stops the server after its turns have ended, or at once when the signal fires. */
-  stop(hurry: AbortSignal, tell: (draining: Draining) => void): Promise<Stopped>;
+  stop(hurry: AbortSignal, tell: TellDrain): Promise<Stopped>;
 }
 
 interface ServerParts {
@@ -139,14 +138,12 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     tenants,
     pages: pagesOf(daemon, { ...parts, needsToken }),
   });
-  const running = { health, endSweep, server, host, tools, users, secrets, store };
-  const stop: RunningServer["stop"] = async (hurry, tell) => ({
-    cutOff: await stopAll(running, hurry, tell),
-    kept: parts.located === null ? null : await countOf(parts.located),
-  });
+  const { located } = parts;
+  const running = { health, endSweep, server, host, tools, users, secrets, store, located };
+  const stop: RunningServer["stop"] = (hurry, tell) => stopAll(running, hurry, tell);
   const address = await server.listen();
   if (!address.ok) {
-    await stopAll(running, AbortSignal.abort(), () => {});
+    await stop(AbortSignal.abort(), () => {});
     return address;
   }
   if (options.preheat) void preheat(opened.agents, workspaces, defaultAgent);
@@ -173,15 +170,12 @@ interface Stoppable {
   readonly users: AgentUsers;
   readonly secrets: OpenSecrets;
   readonly store: SessionStore;
+  readonly located: SessionLocator | null;
 }
 
 /** Ends everything in order; the store is last, because all others write to it. */
-async function stopAll(
-  running: Stoppable,
-  hurry: AbortSignal,
-  tell: (draining: Draining) => void,
-): Promise<readonly SessionId[]> {
-  const { health, server, host, tools, users, secrets, store } = running;
+async function stopAll(running: Stoppable, hurry: AbortSignal, tell: TellDrain): Promise<Stopped> {
+  const { health, server, host, tools, users, secrets, store, located } = running;
   health.end();
   running.endSweep();
   server.stopAccepting();
@@ -191,7 +185,7 @@ async function stopAll(
   await server.close();
   await store.deactivate();
   await store.dispose();
-  return cutOff;
+  return { cutOff, kept: located === null ? null : await countOf(located) };
 }
 
 function openWorkspaces(

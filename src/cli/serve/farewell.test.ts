@@ -14,7 +14,8 @@ describe("a server that is told to stop", () => {
     const tell = drainTeller(10_000, (sentence) => said.push(sentence));
     tell({ working: [1, 2, 3, 4, 5].map(id), waitingTurns: 1 });
     expect(said).toEqual([
-      "stopping, but first waiting up to 10 s for 5 turns (sessions 11111111, 22222222, 33333333, 2 more)",
+      "stopping, but first waiting up to 10 s for 5 turns " +
+        "(sessions 11111111, 22222222, 33333333, 2 more)",
       "press Ctrl-C again to cut off what still runs",
       "cutting off 1 turn with an open ask",
     ]);

@@ -61,7 +61,7 @@ export function dataFolder({ data }: ServeOptions, env: NodeJS.ProcessEnv): stri
 }
 
 /** Where the sessions of a server are, in words; null where they end with the process. */
-export function placeOf(options: ServeOptions, folder: string): string | null {
+export function keptIn(options: ServeOptions, folder: string): string | null {
   if (!isLasting(options)) return null;
   return bundled(options.store) === undefined ? `the store ${options.store}` : resolve(folder);
 }

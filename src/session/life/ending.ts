@@ -126,6 +126,8 @@ export interface Draining {
   readonly waitingTurns: number;
 }
 
+export type TellDrain = (draining: Draining) => void;
+
 /**
  * Stops everything that is live, in order: nothing new is taken in; turns at work may finish, for a
  * while or until the operator is in a hurry; then each session is ended and given back to the
@@ -137,7 +139,7 @@ export async function shutDown(
   world: SessionWorld,
   registry: SessionRegistry,
   hurry: AbortSignal,
-  tell: (draining: Draining) => void = () => {},
+  tell: TellDrain = () => {},
 ): Promise<readonly SessionId[]> {
   registry.stopTakingIn();
   const cutOff = await drained(world, registry.all, hurry, tell);
@@ -173,7 +175,7 @@ async function drained(
   world: SessionWorld,
   all: readonly LiveSession[],
   hurry: AbortSignal,
-  tell: (draining: Draining) => void,
+  tell: TellDrain,
 ): Promise<readonly SessionId[]> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const callOff = world.clock.after(world.settings.drainMs, resolve);
