@@ -313,7 +313,7 @@ export const KEY_SET_FAILED_MS = 5_000;
 /** How far the clocks of a token's issuer and of this machine may be apart. */
 export const JWT_SKEW_MS = 5_000;
 
-/** Sessions that a refusal to delete a tenant names, because other holders have them. */
+/** Sessions that a refusal names, because other holders have them or because they wait. */
 export const HELD_SESSIONS_NAMED_MAX = 5;
 
 /** How often the server checks that the reader of an open stream may still read it. */
