@@ -38,7 +38,7 @@ it("P10: live sessions of a workspace are not used up by one user at work", asyn
   await host.shutDown(AbortSignal.abort());
 });
 
-it("P10: sessions that wait for people count against their user's share, and are named", async () => {
+it("P10: sessions that wait for people count in their user's share, and are named", async () => {
   const stage = await Stage.open({ settings: { sessionsLiveMax: 4 } });
   const agents = new PlayedAgents();
   const host = new SessionHost({ ...stage.world, agents });
@@ -60,7 +60,7 @@ it("P10: sessions that wait for people count against their user's share, and are
   const ids = made.map((one) => (one.ok ? one.value.live.key.sessionId : "none")).join(", ");
   const refused = await waiting(eve);
   if (refused.ok) expect.unreachable();
-  // They were not evicted, though nobody watches them: each still waits.
+  // They were not evicted, though no client watches them: each still waits.
   const states = host.liveOf(TENANT).map(({ session }) => session.connection.sessionState);
   expect(states).toEqual(["waiting", "waiting", "waiting"]);
   expect(refused.refusal.details).toMatchObject({ scope: "user", limit: 3, sessionIds: ids });

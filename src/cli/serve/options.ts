@@ -192,6 +192,9 @@ export const OPTIONS = {
     placeholder: "NAME=VALUE",
   }),
   data: text({ help: "Data directory (~/.fermata)", placeholder: "DIR" }),
+  "shared-data": toggle({
+    help: "Share the data directory with other servers that say so too; not where credits count",
+  }),
   "tenant-disk-max-mb": whole(0, DISK_MB_MAX, {
     help: "Disk that the sessions of one tenant may take; 0 is no limit (none)",
     placeholder: "MIB",

@@ -151,6 +151,13 @@ export const HOST_CHARS_MAX = 253;
 
 /** What a person may configure: a token, an address, a path, and how many of the latter two. */
 export const TOKEN_CHARS_MAX = 4_096;
+
+/** How often a starting server tries to take the data directory of one that may be stopping. */
+export const DATA_CLAIM_TRIES_MAX = 20;
+export const DATA_CLAIM_RETRY_MS = 50;
+
+/** The shortest token of the operator on a server that other machines can reach. */
+export const TOKEN_CHARS_MIN = 16;
 export const OPTION_TEXT_CHARS_MAX = 4_096;
 export const ORIGINS_MAX = 64;
 export const HOSTS_MAX = 64;

@@ -121,7 +121,7 @@ function resolve(draft: Draft, command: Command<"vote">, open: Ask): Decision {
   return draft.accept();
 }
 
-interface Chosen {
+interface ChosenOption {
   readonly optionId: string;
 }
 
@@ -134,7 +134,7 @@ function record(
   draft: Draft,
   { actor }: Command<"vote">,
   { requestId, mediation }: Ask,
-  { voter, optionId, votesReceived, votesNeeded, tallies, owners }: Recorded & Chosen,
+  { voter, optionId, votesReceived, votesNeeded, tallies, owners }: Recorded & ChosenOption,
 ) {
   const { quorum } = mediation;
   const progress = { votesReceived, votesNeeded, quorum, optionTallies: tallies };

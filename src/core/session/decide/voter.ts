@@ -63,14 +63,14 @@ function awaitedIn({ mediation }: Ask): readonly string[] {
   return policy === "designated" && designated !== null && !owners ? [designated] : [];
 }
 
-interface Leaving {
+interface LeftVoters {
   readonly actor: Actor;
   readonly bound?: Bound;
   readonly left: readonly string[];
   readonly quorum: number | null;
 }
 
-function goOnWithout(draft: Draft, ask: Ask, { actor, bound, left, quorum }: Leaving) {
+function goOnWithout(draft: Draft, ask: Ask, { actor, bound, left, quorum }: LeftVoters) {
   const less = withoutVoters(ask, left, quorum);
   const { winner: _, tallies, ...progress } = progressOf(less);
   const { requestId, mediation } = less;
