@@ -137,6 +137,11 @@ describe("fermata serve", () => {
 
   it.each([
     [["--hostname", "0.0.0.0"], 2, /--hostname: .*needs a token; or bind to 127\.0\.0\.1/],
+    [
+      ["--hostname", "0.0.0.0", "--token", "phone"],
+      2,
+      /--token: .*fewer than 16 characters; choose a longer one, as "openssl rand -hex 16"/,
+    ],
     [["--allow-origin", "*"], 2, /--allow-origin: .*it needs a token/],
     [["--enable-session-shell"], 2, /--enable-session-shell: .*it needs a token/],
     [["--require-auth"], 2, /--require-auth: there is no token to require/],

@@ -1,3 +1,4 @@
+import { enterCallersFolder } from "./caller.ts";
 import { version } from "./output.ts";
 
 const USAGE = `Usage: fermata [command] [options]
@@ -59,6 +60,7 @@ function isCommand(name: string): name is keyof typeof COMMANDS {
 /** Runs the command line and returns its exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   process.stdout.on("error", exitOnClosedPipe);
+  enterCallersFolder(process.env);
   const [name = "", ...rest] = args;
   if (isCommand(name)) return COMMANDS[name](rest);
   if (name === "--help" || name === "-h") return print(USAGE);

@@ -23,7 +23,7 @@ export const ERRORS = {
   session_id_conflict: row(409, "never", "Session/IdConflict",
     'A session with id "{sessionId}" exists already.'),
   session_limit_exceeded: row(503, "later", "Session/LimitExceeded",
-    "{limit} sessions of this {scope} are live already; close one or wait."),
+    "{limit} sessions of this {scope} are live already; {advice}."),
   server_stopping: row(503, "later", "Session/ServerStopping",
     "The server is shutting down; connect again in a moment."),
   session_busy: row(409, "later", "ExtensionHost/ConcurrentTurnForbidden",

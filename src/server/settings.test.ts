@@ -102,6 +102,46 @@ describe("the settings of a server", () => {
   });
 });
 
+const LONG = "sixteen-letters!";
+
+describe("a server whose asks only this machine may answer", () => {
+  const readLocal = (hostname: string) =>
+    read({ hostname, token: LONG, permissionPolicy: "local-only" });
+
+  it.each(["192.168.0.1", "2001:db8::1", "[2001:db8::1]"])(
+    "does not start on %s, where none from this machine would be local",
+    (hostname) => {
+      expect(readLocal(hostname)).toMatchObject({
+        refusal: { details: { path: "permissionPolicy", reason: expect.stringMatching(/127/) } },
+      });
+    },
+  );
+
+  it.each(["127.0.0.1", "::1", "0.0.0.0", "::", "box.example"])("starts on %s", (hostname) => {
+    expect(readLocal(hostname)).toMatchObject({ ok: true });
+  });
+});
+
+describe("a short token", () => {
+  const SHORT = LONG.slice(1);
+  const refused = {
+    refusal: { details: { path: "token", reason: expect.stringContaining("fewer than 16") } },
+  };
+
+  it.each<Partial<ServerOptions>>([
+    { hostname: "0.0.0.0" },
+    { hostname: "192.168.0.1" },
+    { trustedProxies: ["127.0.0.1"] },
+  ])("is refused where other machines reach the server: %j", (options) => {
+    expect(read({ ...options, token: SHORT })).toMatchObject(refused);
+    expect(read({ ...options, token: LONG })).toMatchObject({ ok: true });
+  });
+
+  it("is a person's own business on their own machine", () => {
+    expect(read({ token: "t" })).toMatchObject({ ok: true });
+  });
+});
+
 describe("a server without a token", () => {
   it.each(["127.0.0.1", "127.9.9.9", "localhost", "LocalHost", "::1", "[::1]"])(
     "may be bound to %s",
@@ -115,7 +155,7 @@ describe("a server without a token", () => {
     expect(read({ trustedProxies })).toMatchObject({
       refusal: { details: { path: "trustedProxies", reason: expect.stringContaining("token") } },
     });
-    expect(read({ trustedProxies, token: "t" })).toMatchObject({ ok: true });
+    expect(read({ trustedProxies, token: LONG })).toMatchObject({ ok: true });
   });
 
   it.each(["0.0.0.0", "::", "192.168.0.1", "example.com", "127.evil.example", "127.0.0.1.nip.io"])(
@@ -124,7 +164,7 @@ describe("a server without a token", () => {
       expect(read({ hostname })).toMatchObject({
         refusal: { details: { path: "hostname", reason: expect.stringContaining("token") } },
       });
-      expect(read({ hostname, token: "t" })).toMatchObject({ ok: true });
+      expect(read({ hostname, token: LONG })).toMatchObject({ ok: true });
     },
   );
 

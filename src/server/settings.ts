@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import {
@@ -15,11 +16,12 @@ import {
   RATE_WINDOW_MS,
   SESSIONS_LIVE_MAX,
   TOKEN_CHARS_MAX,
+  TOKEN_CHARS_MIN,
   WORKSPACES_MAX,
 } from "../core/limits.ts";
 import { MEDIATION_POLICIES } from "../core/policy/ask.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { isHostName, isLoopbackName, isNetwork } from "./http/origins.ts";
+import { bareName, isHostName, isLoopbackName, isNetwork } from "./http/origins.ts";
 import { firstProblem } from "./http/request-schema.ts";
 
 const PORT = 4_170;
@@ -109,50 +111,75 @@ export function readServerSettings(options: unknown): Result<ServerSettings> {
     const { path, text: reason } = firstProblem(read.error);
     return fail("invalid_server_config", { path: path === "" ? "options" : path, reason });
   }
-  const unsafe = UNSAFE.find(({ isUnsafe }) => isUnsafe(read.data));
-  if (unsafe === undefined) return ok(read.data);
-  return fail("invalid_server_config", { path: unsafe.path, reason: unsafe.reason });
+  const bad = BAD.find(({ isBad }) => isBad(read.data));
+  if (bad === undefined) return ok(read.data);
+  return fail("invalid_server_config", { path: bad.path, reason: bad.reason });
 }
 
-interface UnsafeCombination {
+interface BadCombination {
   readonly path: keyof ServerSettings;
   readonly reason: string;
-  isUnsafe(settings: ServerSettings): boolean;
+  isBad(settings: ServerSettings): boolean;
 }
 
-/** Combinations that would give access without a token. */
-const UNSAFE: readonly UnsafeCombination[] = [
+/** Combinations that would let the wrong callers in, or leave asks that no caller can answer. */
+const BAD: readonly BadCombination[] = [
   {
     path: "hostname",
     reason: "other machines can reach this address, so it needs a token; or bind to 127.0.0.1",
-    isUnsafe: (settings) => isForAll(settings) && !isLoopbackName(settings.hostname),
+    isBad: (settings) => isForAll(settings) && !isLoopbackName(settings.hostname),
   },
   {
     path: "trustedProxies",
     reason: "other machines come through a proxy, so it needs a token",
-    isUnsafe: (settings) => isForAll(settings) && settings.trustedProxies.length > 0,
+    isBad: (settings) => isForAll(settings) && settings.trustedProxies.length > 0,
+  },
+  {
+    path: "token",
+    reason:
+      "other machines can reach the server, and could guess a token of fewer than " +
+      `${TOKEN_CHARS_MIN} characters; choose a longer one, as "openssl rand -hex 16" makes it`,
+    isBad: (settings) => {
+      const { token, hostname, trustedProxies, allowHosts } = settings;
+      const isNamed = trustedProxies.length + allowHosts.length > 0;
+      const isReached = isNamed || !isLoopbackName(hostname);
+      return isReached && token !== null && token.length < TOKEN_CHARS_MIN;
+    },
+  },
+  {
+    path: "permissionPolicy",
+    reason:
+      "local-only takes answers from this machine alone, which cannot reach this address by " +
+      "loopback; bind to 127.0.0.1 or to all addresses, or choose another policy",
+    isBad: ({ permissionPolicy, hostname }) =>
+      permissionPolicy === "local-only" && isOuterAddress(bareName(hostname)),
   },
   {
     path: "allowHosts",
     reason: "other machines come by this name, so it needs a token",
-    isUnsafe: (settings) => isForAll(settings) && settings.allowHosts.length > 0,
+    isBad: (settings) => isForAll(settings) && settings.allowHosts.length > 0,
   },
   {
     path: "allowOrigins",
     reason: "with * every web page has access, so it needs a token",
-    isUnsafe: (settings) => isForAll(settings) && settings.allowOrigins.includes("*"),
+    isBad: (settings) => isForAll(settings) && settings.allowOrigins.includes("*"),
   },
   {
     path: "requireAuth",
     reason: "there is no token to require; set one",
-    isUnsafe: (settings) => isForAll(settings) && settings.requireAuth,
+    isBad: (settings) => isForAll(settings) && settings.requireAuth,
   },
   {
     path: "enableShell",
     reason: "every program on this machine could run commands, so it needs a token",
-    isUnsafe: (settings) => isForAll(settings) && settings.enableShell,
+    isBad: (settings) => isForAll(settings) && settings.enableShell,
   },
 ];
+
+/** One address of this machine in a network; a name may have another one as well. */
+function isOuterAddress(name: string): boolean {
+  return isIP(name) !== 0 && !isLoopbackName(name) && name !== "0.0.0.0" && name !== "::";
+}
 
 /** Whether every caller that reaches the server is admitted. */
 function isForAll({ token, hasIdentities }: ServerSettings): boolean {

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { sentenceOf } from "../core/error.ts";
 import { parseUserId } from "../core/id.ts";
 import type { Actor } from "../core/session/command.ts";
 import { SessionHost } from "./host.ts";
@@ -34,6 +35,51 @@ it("P10: live sessions of a workspace are not used up by one user at work", asyn
   // No share binds the operator, or the one person of a server without tokens.
   expect((await working(ada)).ok).toBe(true);
   expect(await working(ada)).toMatchObject({ refusal: { details: { scope: "workspace" } } });
+  await host.shutDown(AbortSignal.abort());
+});
+
+it("P10: sessions that wait for people count in their user's share, and are named", async () => {
+  const stage = await Stage.open({ settings: { sessionsLiveMax: 4 } });
+  const agents = new PlayedAgents();
+  const host = new SessionHost({ ...stage.world, agents });
+  const waiting = async (actor: Actor) => {
+    const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
+    const creation = { ...CREATION, workspaceCwd: stage.folder };
+    const made = await host.create({ key, creation, actor });
+    if (!made.ok) return made;
+    const { live } = made.value;
+    await live.submit(promptOf(live, "work"));
+    await live.until(({ running }) => running !== null);
+    void agents.last.ask();
+    await live.until(({ connection }) => connection.sessionState === "waiting");
+    return made;
+  };
+  const eve = { ...ada, userId: parseUserId("eve") };
+  const bob = { ...ada, userId: parseUserId("bob") };
+  const made = [await waiting(eve), await waiting(eve), await waiting(eve)];
+  const ids = made.map((one) => (one.ok ? one.value.live.key.sessionId : "none")).join(", ");
+  const refused = await waiting(eve);
+  if (refused.ok) expect.unreachable();
+  // They were not evicted, though no client watches them: each still waits.
+  const states = host.liveOf(TENANT).map(({ session }) => session.connection.sessionState);
+  expect(states).toEqual(["waiting", "waiting", "waiting"]);
+  expect(refused.refusal.details).toMatchObject({ scope: "user", limit: 3, sessionIds: ids });
+  expect(sentenceOf(refused.refusal)).toBe(
+    "3 sessions of this user are live already; " +
+      `3 of them wait for an answer (${ids}): GET /session/ID/approvals shows what is asked, ` +
+      "POST /session/ID/permission/REQUEST answers, DELETE /session/ID closes.",
+  );
+  // Another user has a place all the same, and hears nothing of Eve's when there is none (P8).
+  const other = await waiting(bob);
+  expect(other.ok).toBe(true);
+  const full = await waiting(bob);
+  if (full.ok || !other.ok) expect.unreachable();
+  const { sessionId } = other.value.live.key;
+  expect(full.refusal.details).toMatchObject({ scope: "workspace", sessionIds: sessionId });
+  const cyd = { ...ada, userId: parseUserId("cyd") };
+  expect(await waiting(cyd)).toMatchObject({
+    refusal: { details: { advice: "close one or wait" } },
+  });
   await host.shutDown(AbortSignal.abort());
 });
 

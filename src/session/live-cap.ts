@@ -1,4 +1,6 @@
+import { type Refusal, refusal } from "../core/error.ts";
 import type { TenantId, UserId } from "../core/id.ts";
+import { HELD_SESSIONS_NAMED_MAX } from "../core/limits.ts";
 import type { Result } from "../core/result.ts";
 import { isShareUsedUp } from "../core/share.ts";
 import type { SessionKey } from "../store/store.ts";
@@ -89,7 +91,33 @@ function countedIn(entries: Iterable<Entry>, tenantId: TenantId, workspaceCwd: s
   return { arriving, staying };
 }
 
-/** The one that has been idle and unwatched for longest. */
+/**
+ * Refuses another session. Those that wait for an answer are named: they hold their place until
+ * people answer, however long that is. Only sessions that the caller sees are named (P8): their
+ * maker's own, or else those that the whole tenant sees.
+ */
+export function limitRefusal(
+  { limit, scope, staying }: FullWorkspace,
+  { userId }: SessionSpot,
+  caller: "maker" | "any",
+): Refusal {
+  const waiting = staying.filter(({ live }) => {
+    const { chosen, connection } = live.session;
+    const isSeen = caller === "maker" || chosen.audience === undefined;
+    return connection.sessionState === "waiting" && isSeen && spotOf(live).userId === userId;
+  });
+  if (waiting.length === 0) {
+    return refusal("session_limit_exceeded", { limit, scope, advice: "close one or wait" });
+  }
+  const named = waiting.slice(0, HELD_SESSIONS_NAMED_MAX).map(({ live }) => live.key.sessionId);
+  const sessionIds = `${named.join(", ")}${waiting.length > named.length ? ", …" : ""}`;
+  const advice =
+    `${waiting.length} of them wait for an answer (${sessionIds}): GET /session/ID/approvals ` +
+    "shows what is asked, POST /session/ID/permission/REQUEST answers, DELETE /session/ID closes";
+  return refusal("session_limit_exceeded", { limit, scope, sessionIds, advice });
+}
+
+/** The one that has been idle and unwatched for longest; one that waits for people is not idle. */
 export function idlestOf(
   some: readonly Live[],
   isWatched: (live: LiveSession) => boolean,

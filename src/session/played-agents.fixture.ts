@@ -105,6 +105,14 @@ class PlayedAgent implements AgentSession {
     return this.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
   }
 
+  /** Asks people whether it may run something. */
+  ask() {
+    const options = [{ optionId: "yes", kind: "allow_once" }];
+    const toolCall = { toolCallId: "call-1", kind: "execute", rawInput: { command: "ls" } };
+    const ask = { kind: "permission", toolCall, known: {}, options } as const;
+    return this.#listener.ask(ask, new AbortController().signal);
+  }
+
   /** Ends the turn that it has. */
   finish() {
     const { turnId } = this.#turn ?? expect.fail("the agent has no turn");

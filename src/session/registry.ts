@@ -12,6 +12,7 @@ import {
   fullWorkspace,
   idlestOf,
   type Leaving,
+  limitRefusal,
   type Opening,
   type SessionSpot,
   spotOf,
@@ -221,7 +222,7 @@ export class SessionRegistry {
     if (!opened.ok) return opened;
     const live = opened.value;
     if (cap === "capped") {
-      const why = await this.#takePlace(opening, spotOf(live));
+      const why = await this.#takePlace(opening, spotOf(live), "any");
       if (why !== null) {
         // It goes back to the store as it was: nothing has been done with it.
         if (!(await live.release())) await live.abandon();
@@ -281,7 +282,8 @@ export class SessionRegistry {
   async #made(opening: Opening, request: CreationRequest): Promise<Result<LiveSession>> {
     const { key, creation } = request;
     const { workspaceCwd } = creation;
-    const why = await this.#takePlace(opening, { workspaceCwd, userId: userOf(request.actor) });
+    const spot = { workspaceCwd, userId: userOf(request.actor) };
+    const why = await this.#takePlace(opening, spot, "maker");
     if (why !== null) return { ok: false, refusal: why };
     const made = await createSession(this.#world, request);
     if (made.ok) {
@@ -315,7 +317,11 @@ export class SessionRegistry {
    * idle and unwatched for longest is evicted, at a user's share one of theirs. Sessions on their
    * way in count, too.
    */
-  async #takePlace(opening: Opening, spot: SessionSpot): Promise<Refusal | null> {
+  async #takePlace(
+    opening: Opening,
+    spot: SessionSpot,
+    caller: "maker" | "any",
+  ): Promise<Refusal | null> {
     const limit = this.#world.settings.sessionsLiveMax ?? Number.POSITIVE_INFINITY;
     opening.spot = spot;
     let full = fullWorkspace(this.#entries.values(), opening.key.tenantId, spot, limit);
@@ -330,7 +336,7 @@ export class SessionRegistry {
     }
     if (full === null) return null;
     opening.spot = null;
-    return refusal("session_limit_exceeded", { limit: full.limit, scope: full.scope });
+    return limitRefusal(full, spot, caller);
   }
 }
 

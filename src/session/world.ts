@@ -149,7 +149,7 @@ export const DEFAULT_SESSION_SETTINGS: SessionSettings = {
   asking: new Map([["echo", ASKS_BY_DEFAULT]]),
   policy: "first-responder",
   quorum: null,
-  askMs: 5 * 60 * 1_000,
+  askMs: null,
   settleMs: 10_000,
   promptMs: null,
   pendingPromptsMax: PROMPTS_PENDING_MAX,

@@ -11,7 +11,7 @@ const file = {
   id,
   workspace: z.string(),
   path: z.string(),
-  own: z.strictObject({ closed: texts, readable: texts }),
+  own: z.strictObject({ closed: texts, readable: texts, open: texts }),
   permitted: z.string().optional(),
 };
 

@@ -159,8 +159,8 @@ export class UserFiles implements WorkspaceFiles {
 }
 
 function fileOf({ workspace, path, permitted, own = OwnFolders.NONE }: FileRequest) {
-  const { closed, readable } = own.paths;
-  const paths = { closed: [...closed], readable: [...readable] };
+  const { closed, readable, open } = own.paths;
+  const paths = { closed: [...closed], readable: [...readable], open: [...open] };
   return { workspace, path, own: paths, ...(permitted === undefined ? {} : { permitted }) };
 }
 

@@ -230,6 +230,7 @@ export class Directory {
 export interface OwnPaths {
   readonly closed: readonly string[];
   readonly readable: readonly string[];
+  readonly open: readonly string[];
 }
 
 /**
@@ -238,48 +239,56 @@ export interface OwnPaths {
  * such as a home directory.
  */
 export class OwnFolders {
-  static readonly NONE = new OwnFolders([], []);
-  /** All are real paths. */
-  readonly #closed: readonly string[];
-  readonly #readable: readonly string[];
+  static readonly NONE = new OwnFolders({ closed: [], readable: [], open: [] });
+  readonly #paths: OwnPaths;
 
-  private constructor(closed: readonly string[], readable: readonly string[]) {
-    this.#closed = closed;
-    this.#readable = readable;
+  private constructor(paths: OwnPaths) {
+    this.#paths = paths;
   }
 
-  /** `readable` are names in the first folder that may be read. */
-  static async at(folders: readonly string[], readable: readonly string[]): Promise<OwnFolders> {
-    const closed = await Promise.all(folders.map((folder) => realOrFuture(resolve(folder))));
+  /**
+   * `readable` are names in the first folder that may be read, `open` is a folder in one of them
+   * that agents may work in.
+   */
+  static async at(
+    folders: readonly string[],
+    readable: readonly string[],
+    open: readonly string[] = [],
+  ): Promise<OwnFolders> {
+    const real = (folder: string) => realOrFuture(resolve(folder));
+    const closed = await Promise.all(folders.map(real));
     const [first = ""] = closed;
-    return new OwnFolders(
+    return new OwnFolders({
       closed,
-      readable.map((name) => join(first, name)),
-    );
+      readable: readable.map((name) => join(first, name)),
+      open: await Promise.all(open.map(real)),
+    });
   }
 
   /** From the paths of another process, which has resolved them. */
-  static of({ closed, readable }: OwnPaths): OwnFolders {
-    return new OwnFolders(closed, readable);
+  static of(paths: OwnPaths): OwnFolders {
+    return new OwnFolders(paths);
   }
 
   get paths(): OwnPaths {
-    return { closed: this.#closed, readable: this.#readable };
+    return this.#paths;
   }
 
   /** Whether agents may change and start nothing here. */
   readonly isClosed = (real: string): boolean => {
-    return this.#closed.some((folder) => isBelow(folder, real));
+    const { closed, open } = this.#paths;
+    const isOwn = closed.some((folder) => isBelow(folder, real));
+    return isOwn && !open.some((folder) => isBelow(folder, real));
   };
 
   /** Whether agents may not even read here. */
   readonly isUnreadable = (real: string): boolean => {
-    return this.isClosed(real) && !this.#readable.some((folder) => isBelow(folder, real));
+    return this.isClosed(real) && !this.#paths.readable.some((folder) => isBelow(folder, real));
   };
 
   /** Whether the path is one of them, lies in one, or contains one. */
   isTouchedBy(real: string): boolean {
-    return this.isClosed(real) || this.#closed.some((folder) => isBelow(real, folder));
+    return this.#paths.closed.some((folder) => isBelow(folder, real) || isBelow(real, folder));
   }
 }
 

@@ -89,6 +89,21 @@ describe("P8: the server's own directories", () => {
     }));
 });
 
+describe("a folder in them that is open to agents", () => {
+  it("is neither closed nor unreadable, and what is around it still is", async () => {
+    const own = await OwnFolders.at(["/nowhere/home"], ["skills"], ["/nowhere/home/scratch"]);
+    for (const path of ["/nowhere/home/scratch", "/nowhere/home/scratch/a/b"]) {
+      expect([path, own.isClosed(path), own.isUnreadable(path)]).toEqual([path, false, false]);
+    }
+    for (const path of ["/nowhere/home", "/nowhere/home/sessions", "/nowhere/home/scratch2"]) {
+      expect([path, own.isClosed(path), own.isUnreadable(path)]).toEqual([path, true, true]);
+    }
+    expect(OwnFolders.of(own.paths).isClosed("/nowhere/home/scratch")).toBe(false);
+    // Nothing else of the server's is to be put there.
+    expect(own.isTouchedBy("/nowhere/home/scratch/web")).toBe(true);
+  });
+});
+
 describe("a directory", () => {
   it("touches them if it is one, lies in one, or has one in it", async () => {
     const own = await OwnFolders.at(["/nowhere/home", "/nowhere/data"], ["skills"]);

@@ -1,6 +1,6 @@
 import { detect } from "../../agent/process/spawn.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
-import type { Result } from "../../core/result.ts";
+import { ok, type Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { agentProfiles, homeOf } from "../home.ts";
 import { version } from "../output.ts";
@@ -8,6 +8,7 @@ import { openAgentUsers } from "../serve/agent-user.ts";
 import { readAgentProfiles } from "../serve/agents.ts";
 import type { RunningServer } from "../serve/assemble.ts";
 import { openSecrets, prepareHomes } from "../serve/credentials.ts";
+import { claimData, type DataClaim, NOTHING_CLAIMED } from "../serve/data-claim.ts";
 import { mayHaveTokens, readJwtAuthenticator } from "../serve/identity.ts";
 import { openLog } from "../serve/log.ts";
 import { readPriceFile } from "../serve/meter.ts";
@@ -23,11 +24,13 @@ import {
   openWeb,
   ownFolders,
   serverSettings,
+  workspacesOf,
   writeRoots,
 } from "../serve/settings.ts";
 import { listenForSignals, stopServer, stopStarting } from "../serve/stop.ts";
-import { dataFolder, keptIn, locatorOf, openStore } from "../serve/store.ts";
+import { dataFolder, isLasting, keptIn, locatorOf, openStore } from "../serve/store.ts";
 import { readMcpConfig } from "../serve/tools.ts";
+import { chooseWorkspace } from "../serve/workspace.ts";
 
 const USAGE = `Usage: fermata serve [options]
 
@@ -59,9 +62,9 @@ export async function serve(args: readonly string[]): Promise<number> {
   if (!started.ok) {
     return printFailure(started.refusal, started.refusal.code === "invalid_server_config" ? 2 : 1);
   }
-  const { url, defaultAgent, note } = started.value;
+  const { url, defaultAgent, notes } = started.value;
   process.stdout.write(`fermata ${version()} listening on ${url} (agent: ${defaultAgent})\n`);
-  if (note !== null) process.stdout.write(`${note}\n`);
+  for (const note of notes) process.stdout.write(`${note}\n`);
   if (defaultAgent === "echo" && options.value.agent === null) await printOtherAgents();
   await signals.first;
   const place = keptIn(options.value, dataFolder(options.value, process.env));
@@ -96,14 +99,28 @@ function printFailure(refusal: Refusal, exitCode: number): number {
 
 /**
  * Starts a server: store, agents, sessions and network. It refuses bad options before it touches
- * anything. The threads of the store start while the rest of the program is being loaded.
+ * anything.
  */
 export async function startServer(
-  options: ServeOptions,
+  given: ServeOptions,
   env: NodeJS.ProcessEnv,
   version: string,
 ): Promise<Result<RunningServer>> {
-  const folder = dataFolder(options, env);
+  const folder = dataFolder(given, env);
+  const checked = await checkOptions(given, folder, env);
+  if (!checked.ok) return checked;
+  const chosen = await chooseWorkspace(given, folder);
+  if (!chosen.ok) return chosen;
+  const { options, note } = chosen.value;
+  const started = await openServer(options, folder, checked.value, env, version);
+  if (!started.ok || note === null) return started;
+  return ok({ ...started.value, notes: [note, ...started.value.notes] });
+}
+
+type CheckedOptions = Extract<Awaited<ReturnType<typeof checkOptions>>, { ok: true }>["value"];
+
+/** Checks the options, and reads the files that they name. */
+async function checkOptions(options: ServeOptions, folder: string, env: NodeJS.ProcessEnv) {
   const jwt = await readJwtAuthenticator(options);
   if (!jwt.ok) return jwt;
   const mayKnowCallers = jwt.value !== null || mayHaveTokens(options, folder);
@@ -124,11 +141,26 @@ export async function startServer(
   if (!prices.ok) return prices;
   const homes = await prepareHomes(options);
   if (!homes.ok) return homes;
+  const read = { mcp: mcp.value, jwt: jwt.value, prices: prices.value, roots: roots.value };
+  return ok({ ...read, ...client.value, agents: agents.value, token: settings.value.token });
+}
+
+/**
+ * Opens what a server works with, and takes the data directory for it. The threads of the store
+ * start while the rest of the program is being loaded.
+ */
+async function openServer(
+  options: ServeOptions,
+  folder: string,
+  { token, agents, ...read }: CheckedOptions,
+  env: NodeJS.ProcessEnv,
+  version: string,
+): Promise<Result<RunningServer>> {
   const guard = new SecretGuard();
-  const { token, workspaces } = settings.value;
   if (token !== null) guard.know(token);
   const log = openLog(options["log-level"], guard);
-  const { profiles } = agents.value;
+  const { profiles } = agents;
+  const workspaces = workspacesOf(options);
   const opened = await openAgentUsers({ options, profiles, folder, workspaces, env, log });
   if (!opened.ok) return opened;
   const { users } = opened.value;
@@ -137,26 +169,53 @@ export async function startServer(
     await users.close();
     return secrets;
   }
+  const claimed = await claimFor(options, folder);
+  if (!claimed.ok) {
+    await Promise.all([users.close(), secrets.value.end()]);
+    return claimed;
+  }
+  const claim = claimed.value;
   const opening = openStore(options, folder, guard, log, env);
   const [store, { assemble }] = await Promise.all([opening, import("../serve/assemble.ts")]);
   if (!store.ok) {
-    await Promise.all([users.close(), secrets.value.end()]);
+    await Promise.all([users.close(), secrets.value.end(), claim.release()]);
     return store;
   }
   const parts = {
     options,
-    ...agents.value,
+    ...agents,
     ...opened.value,
-    mcp: mcp.value,
-    jwt: jwt.value,
-    prices: prices.value,
+    ...read,
     folder,
-    ...client.value,
-    roots: roots.value,
     guard,
     secrets: secrets.value,
     log,
     version,
   };
-  return assemble({ ...parts, store: store.value, located: locatorOf(options, folder) });
+  const located = locatorOf(options, folder);
+  return withClaim(claim, await assemble({ ...parts, store: store.value, located }));
+}
+
+/** A server that keeps nothing takes nothing. */
+async function claimFor(options: ServeOptions, folder: string): Promise<Result<DataClaim>> {
+  return isLasting(options) ? claimData(folder, options["shared-data"]) : ok(NOTHING_CLAIMED);
+}
+
+/** The server with its claim, which ends with it. */
+async function withClaim(
+  claim: DataClaim,
+  started: Result<RunningServer>,
+): Promise<Result<RunningServer>> {
+  if (!started.ok) {
+    await claim.release();
+    return started;
+  }
+  const server = started.value;
+  await claim.listening(server.url);
+  const stop: RunningServer["stop"] = async (...how) => {
+    const stopped = await server.stop(...how);
+    await claim.release();
+    return stopped;
+  };
+  return ok({ ...server, stop });
 }

@@ -33,6 +33,7 @@ import {
   type SessionStore,
   thisHolder,
 } from "../../store/index.ts";
+import { addressNotes, openUrls } from "./address.ts";
 import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
@@ -48,8 +49,8 @@ import { type McpConfig, openLoader, openServerTools } from "./tools.ts";
 export interface RunningServer {
   readonly url: string;
   readonly defaultAgent: string;
-  /** A sentence for the operator; null if there is none. */
-  readonly note: string | null;
+  /** Sentences for the operator. */
+  readonly notes: readonly string[];
   /** Stops the server after its turns have ended, or at once when the signal fires. */
   stop(hurry: AbortSignal, tell: TellDrain): Promise<Stopped>;
 }
@@ -149,7 +150,10 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   if (options.preheat) void preheat(opened.agents, workspaces, defaultAgent);
   void recover(host, log);
   void health.begin();
-  return ok({ url: address.value.url, defaultAgent, note, stop });
+  const urls = openUrls(address.value.url);
+  const [url = address.value.url] = urls;
+  const notes = [...addressNotes(settings, urls), ...(note === null ? [] : [note])];
+  return ok({ url, defaultAgent, notes, stop });
 }
 
 /** The settings of sessions, and what all of them share of the machine. */

@@ -105,7 +105,9 @@ export const OPTIONS = {
     help: "Who answers the permission requests of agents (first-responder)",
   }),
   "consensus-quorum": whole(1, 256, { help: "Votes that `consensus` needs (a majority)" }),
-  "permission-response-timeout-ms": ms("Time limit for an answer; 0 is no limit (300000)"),
+  "permission-response-timeout-ms": ms(
+    "Refuse a permission request after this long; 0 is never (0)",
+  ),
   "enable-session-shell": toggle({ help: "Let clients run shell commands; needs a token" }),
 
   // Events
@@ -190,6 +192,9 @@ export const OPTIONS = {
     placeholder: "NAME=VALUE",
   }),
   data: text({ help: "Data directory (~/.fermata)", placeholder: "DIR" }),
+  "shared-data": toggle({
+    help: "Share the data directory with other servers that say so too; not where credits count",
+  }),
   "tenant-disk-max-mb": whole(0, DISK_MB_MAX, {
     help: "Disk that the sessions of one tenant may take; 0 is no limit (none)",
     placeholder: "MIB",

@@ -19,6 +19,7 @@ import {
 } from "../../session/world.ts";
 import { homeOf, messageOf } from "../home.ts";
 import type { ServeOptions } from "./options.ts";
+import { scratchFolder } from "./workspace.ts";
 
 /** The settings of the HTTP server. `hasIdentities`: whether callers can have tokens or JWTs. */
 export async function serverSettings(
@@ -27,7 +28,7 @@ export async function serverSettings(
 ): Promise<Result<ServerSettings>> {
   const tls = await tlsOf(options);
   if (!tls.ok) return tls;
-  const workspaces = options.workspace.length === 0 ? ["."] : options.workspace;
+  const workspaces = workspacesOf(options);
   const missing =
     (await missingDirectory("--workspace", workspaces)) ??
     (await missingDirectory("--workspace-root", options["workspace-root"]));
@@ -36,6 +37,11 @@ export async function serverSettings(
   if (!token.ok) return token;
   const known = { ...options, token: token.value };
   return byOption(known, hasIdentities, workspaces, tls.value);
+}
+
+/** The folders of sessions, as absolute paths: those named, else the current directory. */
+export function workspacesOf({ workspace }: Pick<ServeOptions, "workspace">): readonly string[] {
+  return (workspace.length === 0 ? ["."] : workspace).map((path) => resolve(path));
 }
 
 /** Refuses with the name of the option instead of the field, which the operator does not know. */
@@ -68,13 +74,15 @@ function byOption(
     permissionPolicy: options["permission-policy"],
     consensusQuorum: options["consensus-quorum"],
     sessionScope: options["session-scope"],
-    workspaces: workspaces.map((path) => resolve(path)),
+    workspaces,
     workspaceRoots: options["workspace-root"].map((path) => resolve(path)),
   });
   if (read.ok) return read;
   const { path, ...details } = read.refusal.details;
   const field = String(path).split(".")[0] ?? "";
-  return fail("invalid_server_config", { path: OPTION_OF[field] ?? field, ...details });
+  const isInFile = field === "token" && options["token-file"] !== null;
+  const option = isInFile ? "--token-file" : (OPTION_OF[field] ?? field);
+  return fail("invalid_server_config", { path: option, ...details });
 }
 
 const OPTION_OF: Readonly<Record<string, string>> = {
@@ -87,6 +95,7 @@ const OPTION_OF: Readonly<Record<string, string>> = {
   trustedProxies: "--trusted-proxy",
   maxConnections: "--max-connections",
   enableShell: "--enable-session-shell",
+  permissionPolicy: "--permission-policy",
   rateLimit: "--rate-limit",
   workspaces: "--workspace",
   workspaceRoots: "--workspace-root",
@@ -211,7 +220,7 @@ export interface DataFolder {
 
 /**
  * The folders of the server itself: its data, its home, and the keys and homes of users. Only
- * `skills` may be read.
+ * `skills` may be read, and only in the scratch folder may agents work.
  */
 export function ownFolders(
   options: ServeOptions,
@@ -220,7 +229,8 @@ export function ownFolders(
 ): Promise<OwnFolders> {
   const { "secrets-dir": secrets, "agent-homes": homes } = options;
   const ofUsers = [secrets, homes].flatMap((folder) => (folder === null ? [] : [resolve(folder)]));
-  return OwnFolders.at([homeOf(env), dataFolder, ...ofUsers], ["skills"]);
+  const closed = [homeOf(env), dataFolder, ...ofUsers];
+  return OwnFolders.at(closed, ["skills"], [scratchFolder(dataFolder)]);
 }
 
 /** Refuses a workspace inside the server's own folders: an agent could do nothing there. */
@@ -278,6 +288,6 @@ export async function openWeb(
   if (web === null) {
     return refused(`"${path}" has no readable index.html; name the folder of a built web client`);
   }
-  const { closed, readable } = own.paths;
-  return ok({ web, own: OwnFolders.of({ closed: [...closed, real], readable }) });
+  const { paths } = own;
+  return ok({ web, own: OwnFolders.of({ ...paths, closed: [...paths.closed, real] }) });
 }

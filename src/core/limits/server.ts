@@ -151,6 +151,13 @@ export const HOST_CHARS_MAX = 253;
 
 /** What a person may configure: a token, an address, a path, and how many of the latter two. */
 export const TOKEN_CHARS_MAX = 4_096;
+
+/** How often a starting server tries to take the data directory of one that may be stopping. */
+export const DATA_CLAIM_TRIES_MAX = 20;
+export const DATA_CLAIM_RETRY_MS = 50;
+
+/** The shortest token of the operator on a server that other machines can reach. */
+export const TOKEN_CHARS_MIN = 16;
 export const OPTION_TEXT_CHARS_MAX = 4_096;
 export const ORIGINS_MAX = 64;
 export const HOSTS_MAX = 64;
@@ -313,7 +320,7 @@ export const KEY_SET_FAILED_MS = 5_000;
 /** How far the clocks of a token's issuer and of this machine may be apart. */
 export const JWT_SKEW_MS = 5_000;
 
-/** Sessions that a refusal to delete a tenant names, because other holders have them. */
+/** Sessions that a refusal names, because other holders have them or because they wait. */
 export const HELD_SESSIONS_NAMED_MAX = 5;
 
 /** How often the server checks that the reader of an open stream may still read it. */

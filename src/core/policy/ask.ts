@@ -65,7 +65,7 @@ export interface Mediation {
   /** Those registered and present when the ask was made. Who comes later has no vote. */
   readonly voters: readonly string[];
   readonly quorum: number;
-  /** The rules leave none of their voters, so the tenant's owners decide. */
+  /** None of its own voters can decide it, so the tenant's owners do. */
   readonly owners?: true;
 }
 
@@ -119,6 +119,8 @@ interface Progress {
   readonly tallies: Readonly<Record<string, number>>;
   readonly votesReceived: number;
   readonly votesNeeded: number;
+  /** The voters cannot agree any more, so the tenant's owners decide. */
+  readonly owners: boolean;
 }
 
 /** Counts one ballot for an offered option, by the ask's own policy. */
@@ -143,42 +145,50 @@ function countTowardsConsensus({ mediation, votes }: Ask, { names, optionId }: B
   const voter = names.find((name) => mediation.voters.includes(name));
   if (voter === undefined) return mismatch;
   if (names.some((name) => votes.has(name))) return { kind: "repeated" };
-  const tallies = tally([...votes.values(), optionId]);
-  const best = Math.max(...Object.values(tallies));
-  if (best >= mediation.quorum) return { kind: "resolved" };
-  return {
-    kind: "recorded",
-    voter,
-    tallies,
-    votesReceived: votes.size + 1,
-    votesNeeded: Math.max(1, mediation.quorum - best),
-  };
+  const counted = new Map(votes).set(voter, optionId);
+  const { winner, ...progress } = progressOf({ mediation, votes: counted });
+  if (winner !== null) return { kind: "resolved" };
+  return { kind: "recorded", voter, ...progress, owners: isStuck({ mediation, votes: counted }) };
 }
 
 /**
  * The ask as if these voters had not been there when it was made: what they have voted does not
- * count, and a majority is one of those who stay. If none is left who was asked, the first vote of
- * any voter decides. An answer to a question is more than the option
- * that is kept of it, so those who have given one are asked for it again.
+ * count, and a majority is one of those who stay. If they cannot decide it, the owners do. An
+ * answer to a question is more than the option that is kept of it, so those who have given one are
+ * asked for it again.
  */
 export function withoutVoters(ask: Ask, gone: readonly string[], quorum: number | null): Ask {
   const { mediation, kind } = ask;
   const voters = mediation.voters.filter((voter) => !gone.includes(voter));
   const kept = [...ask.votes].filter(([voter]) => !gone.includes(voter));
   const votes = new Map(kind === "user_question" ? [] : kept);
-  const isLeft = mediation.policy === "consensus" && voters.length === 0;
-  const policy = isLeft ? "first-responder" : mediation.policy;
-  const designated = gone.includes(`${mediation.designated}`) ? null : mediation.designated;
-  const left = { ...mediation, policy, designated, voters, quorum: quorumOf(quorum, voters) };
-  return { ...ask, mediation: left, votes };
+  const left = { ...mediation, voters, quorum: quorumOf(quorum, voters) };
+  return { ...ask, mediation: putToOwners(left, gone, votes), votes };
 }
 
-/** Puts an ask to the tenant's owners if its rules leave none of its own voters. */
-export function putToOwners(mediation: Mediation, gone: readonly string[]): Mediation {
+/** Puts an ask to the tenant's owners if none of its own voters can decide it. */
+export function putToOwners(
+  mediation: Mediation,
+  gone: readonly string[],
+  votes: Ask["votes"] = new Map(),
+): Mediation {
+  return isStuck({ mediation, votes }, gone) ? { ...mediation, owners: true } : mediation;
+}
+
+/**
+ * Whether no vote that may still come can decide it. An absent voter may come back; who is gone
+ * does not. Under `first-responder` there is always another, and under `local-only` a person at
+ * the machine: an operator who wants that wants no owner from afar instead.
+ */
+function isStuck(
+  { mediation, votes }: Pick<Ask, "mediation" | "votes">,
+  gone: readonly string[] = [],
+): boolean {
   const { policy, designated, voters } = mediation;
-  const isLeft = policy === "designated" && designated !== null && gone.includes(designated);
-  const isEmpty = policy === "consensus" && voters.length === 0;
-  return isLeft || isEmpty ? { ...mediation, owners: true } : mediation;
+  if (policy === "designated") return designated !== null && gone.includes(designated);
+  if (policy !== "consensus") return false;
+  const { votesNeeded, winner } = progressOf({ mediation, votes });
+  return winner === null && votesNeeded > voters.length - votes.size;
 }
 
 /**
@@ -190,11 +200,12 @@ export function withoutSpeakers(ask: Ask, speakers: readonly string[]): Ask {
   const voters = mediation.voters.filter((voter) => !speakers.includes(voter));
   const votes = new Map([...ask.votes].filter(([voter]) => !speakers.includes(voter)));
   const quorum = Math.min(mediation.quorum, Math.max(1, voters.length));
-  return { ...ask, mediation: putToOwners({ ...mediation, voters, quorum }, speakers), votes };
+  const left = { ...mediation, voters, quorum };
+  return { ...ask, mediation: putToOwners(left, speakers, votes), votes };
 }
 
 /** How far the votes for an ask have come, and what they have decided, if they have. */
-export function progressOf({ mediation: { quorum }, votes }: Ask) {
+export function progressOf({ mediation: { quorum }, votes }: Pick<Ask, "mediation" | "votes">) {
   const tallies = tally([...votes.values()]);
   const best = Math.max(0, ...Object.values(tallies));
   const winner = Object.keys(tallies).find((optionId) => (tallies[optionId] ?? 0) >= quorum);

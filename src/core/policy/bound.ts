@@ -21,13 +21,16 @@ export interface Bound {
   readonly ceiling: Ceiling;
   /** Of the first speaker. */
   readonly authority: Authority;
-  /** Whether there are other users than those bound who may vote, and owners among them. */
-  readonly others: Others;
+  /** Who may vote in the tenant, present or absent. */
+  readonly anyone: Deciders;
+  /** The same without the users who are bound. */
+  readonly others: Deciders;
   /** Modes that the agent offers, where it matters whether an option is one of them. */
   readonly offeredModes?: readonly string[];
 }
 
-interface Others {
+/** Whether there are users who may vote, and owners among them. */
+interface Deciders {
   readonly voters: boolean;
   readonly owners: boolean;
 }
@@ -62,7 +65,9 @@ export function boundOf(tenant: BindingTenant, speakers: readonly TurnSpeaker[])
   );
   const role = roleNow(tenant, first) ?? "viewer";
   const isMember = first.userId !== null && tenant.members.has(first.userId);
-  return { ceiling, authority: { role, isMember }, others: othersThan(tenant, speakers) };
+  const authority = { role, isMember };
+  const anyone = decidersBut(tenant, []);
+  return { ceiling, authority, anyone, others: decidersBut(tenant, speakers) };
 }
 
 const NO_SPEAKER: TurnSpeaker = { userId: null, authority: { role: "viewer", isMember: false } };
@@ -87,7 +92,7 @@ function tenantRole({ members, outsiders }: BindingTenant, speaker: TurnSpeaker)
   return isOutsider ? authority.role : null;
 }
 
-function othersThan(tenant: BindingTenant, speakers: readonly TurnSpeaker[]): Others {
+function decidersBut(tenant: BindingTenant, speakers: readonly TurnSpeaker[]): Deciders {
   const { members, outsiders, audience = null } = tenant;
   const isOther = (id: UserId | null) => !speakers.some(({ userId }) => userId === id);
   const roles = [...members]

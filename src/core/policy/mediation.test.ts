@@ -9,6 +9,7 @@ import {
   type Mediation,
   type MediationPolicy,
   openMediation,
+  putToOwners,
   voterOf,
 } from "./ask.ts";
 
@@ -177,10 +178,14 @@ describe("consensus", () => {
     expect(countBallot(open(alone), ballot("ada"))).toEqual(resolved);
   });
 
-  it("without voters takes no vote at all, so that only time or a cancel ends it", () => {
+  it("without voters takes no vote of its own, so it is the owners' from the beginning", () => {
     const nobody = openMediation("consensus", null, [], null);
     expect(countBallot(open(nobody), ballot("ada"))).toEqual(mismatch);
     expect(countBallot(open(nobody), ballot(null, "yes", true))).toEqual(mismatch);
+    const owned = putToOwners(nobody, []);
+    expect(owned.owners).toBe(true);
+    expect(countBallot(open(owned), ballot("ada"))).toEqual(mismatch);
+    expect(countBallot(open(owned), { ...ballot("olga"), isOwner: true })).toEqual(resolved);
   });
 
   // Four voters, three must agree. What was voted, the next ballot, what it comes to.
@@ -188,17 +193,27 @@ describe("consensus", () => {
     [{}, "ada", "yes", recorded("ada", { yes: 1 }, 1, 2)],
     [{ ada: "yes" }, "bob", "yes", recorded("bob", { yes: 2 }, 2, 1)],
     [{ ada: "yes" }, "bob", "no", recorded("bob", { yes: 1, no: 1 }, 2, 2)],
-    [{ ada: "yes", bob: "no" }, "cyd", "later", recorded("cyd", { yes: 1, no: 1, later: 1 }, 3, 2)],
+    [
+      { ada: "yes", bob: "no" },
+      "cyd",
+      "later",
+      recorded("cyd", { yes: 1, no: 1, later: 1 }, 3, 2, true),
+    ],
     [{ ada: "yes", bob: "no" }, "cyd", "no", recorded("cyd", { yes: 1, no: 2 }, 3, 1)],
     [{ ada: "yes", bob: "yes" }, "cyd", "yes", resolved],
     [{ ada: "no", bob: "no" }, "cyd", "no", resolved],
     [{ ada: "yes", bob: "yes", cyd: "no" }, "dan", "yes", resolved],
-    [{ ada: "yes", bob: "yes", cyd: "no" }, "dan", "no", recorded("dan", { yes: 2, no: 2 }, 4, 1)],
+    [
+      { ada: "yes", bob: "yes", cyd: "no" },
+      "dan",
+      "no",
+      recorded("dan", { yes: 2, no: 2 }, 4, 1, true),
+    ],
     [
       { ada: "yes", bob: "no", cyd: "no" },
       "dan",
       "later",
-      recorded("dan", { yes: 1, no: 2, later: 1 }, 4, 1),
+      recorded("dan", { yes: 1, no: 2, later: 1 }, 4, 1, true),
     ],
   ])("of three in four: after %j the vote of %s for %s is %j", (votes, voter, option, expected) => {
     expect(countBallot(open(four, votes), ballot(voter, option))).toEqual(expected);
@@ -215,11 +230,14 @@ describe("consensus", () => {
     expect(countBallot(ask, ballot(null))).toEqual(mismatch);
   });
 
-  it("stays open after a split vote: all have voted, and none has the quorum", () => {
+  it("after a split vote is the owners': all have voted, and none has the quorum", () => {
     const votes = { ada: "yes", bob: "yes", cyd: "no", dan: "no" };
     for (const voter of ["ada", "bob", "cyd", "dan"]) {
       expect(countBallot(open(four, votes), ballot(voter, "yes"))).toEqual(repeated);
     }
+    expect(putToOwners(four, [], new Map(Object.entries(votes))).owners).toBe(true);
+    const open3 = new Map(Object.entries({ ada: "yes", bob: "yes", cyd: "no" }));
+    expect(putToOwners(four, [], open3)).not.toHaveProperty("owners");
   });
 
   it("can be told to need everybody", () => {
@@ -227,7 +245,7 @@ describe("consensus", () => {
     const votes = { ada: "no", bob: "no" };
     expect(countBallot(open(all, votes), ballot("cyd", "no"))).toEqual(resolved);
     expect(countBallot(open(all, votes), ballot("cyd"))).toEqual(
-      recorded("cyd", { yes: 1, no: 2 }, 3, 1),
+      recorded("cyd", { yes: 1, no: 2 }, 3, 1, true),
     );
   });
 
@@ -253,6 +271,7 @@ function recorded(
   tallies: Record<string, number>,
   votesReceived: number,
   votesNeeded: number,
+  owners = false,
 ) {
-  return { kind: "recorded", voter, tallies, votesReceived, votesNeeded } as const;
+  return { kind: "recorded", voter, tallies, votesReceived, votesNeeded, owners } as const;
 }

@@ -102,6 +102,7 @@ function someBound(pick: number, odd: boolean): Bound {
   return {
     ceiling: { ...ceiling, models, selfApproval: pick % 5 > 1 },
     authority: { role, isMember: odd },
+    anyone: others,
     others,
   };
 }

@@ -104,6 +104,8 @@ interface PartialVote {
   votesNeeded: number;
   quorum: number;
   optionTallies: Readonly<Record<string, number>>;
+  /** There if the voters cannot agree any more: the tenant's owners decide. */
+  owners?: true;
 }
 
 /** What an ask comes to without voters who were counted when it was made and are gone since. */
@@ -115,6 +117,8 @@ interface VoterLeft {
   votesNeeded: number;
   quorum: number;
   optionTallies: Readonly<Record<string, number>>;
+  /** There if those who stay cannot decide it: the tenant's owners do. */
+  owners?: true;
 }
 
 /** Names the voter, because the envelope names the client that sent the prompt. */

@@ -269,6 +269,12 @@ export function userOf(actor: Actor): UserId | null {
   return actor.kind === "client" ? actor.userId : null;
 }
 
+/** Whether it is an owner of the tenant; without a role it is only if it is no user. */
+export function isOwner(actor: Actor): boolean {
+  if (actor.kind !== "client") return false;
+  return actor.role === undefined ? actor.userId === null : actor.role === "owner";
+}
+
 /** Whose doing it is: an agent's and the server's own have no originator. */
 export function originatorOf(actor: Actor): Originator {
   return { clientId: clientOf(actor), userId: userOf(actor) };

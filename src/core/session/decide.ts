@@ -11,6 +11,7 @@ import * as prompt from "./decide/prompt.ts";
 import * as setting from "./decide/setting.ts";
 import * as stop from "./decide/stop.ts";
 import * as vote from "./decide/vote.ts";
+import * as voter from "./decide/voter.ts";
 import { type Decision, refused, unchanged } from "./draft.ts";
 import { isRegistered, type Session } from "./state.ts";
 
@@ -107,7 +108,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   access: ask.access,
   ask_withdrawn: stop.askWithdrawn,
   vote: vote.vote,
-  voter_gone: vote.voterGone,
+  voter_gone: voter.voterGone,
   revoke_grant: vote.revokeGrant,
 
   metadata: setting.metadata,

@@ -50,7 +50,7 @@ export type AskEnd =
   | typeof WITHDRAWN
   | typeof COMPLETED
   | "agent_gone"
-  /** The policy leaves no user who may decide it. */
+  /** No user may decide it, present or absent, and no owner of the tenant either. */
   | "no_voter"
   | "session_closed"
   | "SERVER_RESTART"

@@ -282,7 +282,7 @@ describe("what became of a skill's use", () => {
 describe("any other refusal", () => {
   it("has the code and the sentence that it has everywhere", () => {
     const answer = reply.commandRefused(
-      refusal("session_limit_exceeded", { limit: 20, scope: "workspace" }),
+      refusal("session_limit_exceeded", { limit: 20, scope: "workspace", advice: "close one" }),
     );
     expect(answer).toMatchObject({ status: "error", code: "session_limit_exceeded" });
     expect(answer.message).toMatch(/^Error: 20 sessions of this workspace are live already/);

@@ -5,7 +5,7 @@ import { answering, bodyOf, closeServers, mirror, serve } from "./server.fixture
 afterEach(closeServers);
 
 const PAGE = "https://page.example";
-const TOKEN = "correct-horse";
+const TOKEN = "correct-horse-battery";
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 const ROUTES = [

@@ -4,7 +4,7 @@ import { bodyOf, closeServers, mirror, serve } from "./server.fixture.ts";
 
 afterEach(closeServers);
 
-const TOKEN = "correct-horse";
+const TOKEN = "correct-horse-battery";
 const ROUTES = [mirror({ path: "/mirror" })];
 
 function from(address: string, token = TOKEN) {

@@ -33,9 +33,9 @@ import {
 import {
   activeAgentRoute,
   agentModeRoute,
-  configOptionRoute,
   approvalModeRoute,
   autonomyRoute,
+  configOptionRoute,
   modelRoute,
   personaReloadRoute,
   sandboxRoute,

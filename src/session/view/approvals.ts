@@ -76,10 +76,12 @@ const PLANNING = "The agent plans, and the server writes and runs nothing for it
 const NOT_PLANNING =
   "The server writes and runs nothing for it; what the agent does by itself is bound by asks only.";
 
-function askView({ requestId, kind, tier, toolCall, askedAtMs, deadlineAtMs }: Ask) {
+function askView({ requestId, kind, tier, toolCall, askedAtMs, deadlineAtMs, mediation }: Ask) {
   const title = stringAt(toolCall, "title");
   const deadline = timeOrNull(deadlineAtMs);
-  return { requestId, kind, tier, title, since: isoTime(askedAtMs), deadline };
+  const { owners } = mediation;
+  const view = { requestId, kind, tier, title, since: isoTime(askedAtMs), deadline };
+  return { ...view, ...(owners && { owners }) };
 }
 
 function timeOrNull(atMs: number | null): string | null {

@@ -2,6 +2,7 @@ import { type Refusal, refusal } from "../../error.ts";
 import type { UserId } from "../../id.ts";
 import { withoutNulls } from "../../json.ts";
 import { AGENT_NAME_CHARS_MAX, ASK_OPTIONS_MAX, ASKS_OPEN_MAX } from "../../limits.ts";
+import { isPermitted } from "../../permission.ts";
 import {
   ACCESS_OPTIONS,
   type Access,
@@ -127,10 +128,15 @@ function speakerNames(session: Session): readonly string[] {
   return names.filter((name) => name !== null);
 }
 
-/** Whether the policy leaves no user of the tenant who may decide an ask. */
+/**
+ * Whether the tenant has no user who may decide an ask, present or absent. Without a policy every
+ * caller is the operator, who may always come back.
+ */
 export function isUndecidable({ kind, mediation }: Pick<Ask, "kind" | "mediation">, bound?: Bound) {
-  if (bound === undefined || bound.ceiling.selfApproval || kind !== "permission") return false;
-  return mediation.owners ? !bound.others.owners : !bound.others.voters;
+  if (bound === undefined) return false;
+  const isBarred = kind === "permission" && !bound.ceiling.selfApproval;
+  const { voters, owners } = isBarred ? bound.others : bound.anyone;
+  return mediation.owners ? !owners : !voters;
 }
 
 /** Ends an ask that would wait for ever. */
@@ -171,15 +177,19 @@ function mediationFor(session: Session, { policy, quorum, present, kind, bound }
     .filter((voter) => voter !== null);
   const { running } = session;
   const designated = voterOf(running?.clientId ?? null, running?.userId ?? null);
-  const isLost = isOutside(session, running?.userId ?? null) && !voters.includes(`${designated}`);
-  const mediation = openMediation(policy, quorum, voters, isLost ? null : designated);
-  if (bound === undefined) return mediation;
-  return putToOwners(mediation, isBarred && designated !== null ? [designated] : []);
+  const isGone = isBarred || isPrompterGone(session, bound);
+  const mediation = openMediation(policy, quorum, voters, designated);
+  return putToOwners(mediation, isGone && designated !== null ? [designated] : []);
 }
 
-/** An owner may be outside of the audience and see the session all the same. */
-function isOutside({ chosen: { audience } }: Session, userId: UserId | null): boolean {
-  return audience !== undefined && userId !== null && !audience.includes(userId);
+/**
+ * Whether the one who sent the prompt has no vote: a user who was removed, may not vote, or does
+ * not see the session any more; without users, a client that has left.
+ */
+function isPrompterGone({ running, clients }: Session, bound: Bound | undefined): boolean {
+  const { clientId = null, userId = null } = running ?? {};
+  if (userId === null) return clientId !== null && !clients.has(clientId);
+  return bound !== undefined && !isPermitted(bound.authority.role, "session:vote");
 }
 
 /** Whether words of this user are in the turn; users without a name count as one. */

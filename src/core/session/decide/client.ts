@@ -7,6 +7,7 @@ import { type Decision, Draft, refused } from "../draft.ts";
 import { stampOf } from "../event.ts";
 import { isRegistered, type Session } from "../state.ts";
 import { firstAnswer, keyRefusal } from "./prompt.ts";
+import { clientGone } from "./voter.ts";
 
 /**
  * Registers a client, once more if it is known. An id stays with the user who registered it. At
@@ -28,6 +29,7 @@ export function attach(session: Session, command: Command<"attach">): Decision {
       return refused(session, refusal("client_limit_exceeded", { limit: CLIENTS_MAX }));
     }
     draft.emit("client_expired", { clientId: evicted });
+    clientGone(draft, evicted);
   }
   draft.emit("client_attached", { clientId, ...(userId && { userId }) });
   return draft.accept();
@@ -38,14 +40,20 @@ export function detach(session: Session, command: Command<"detach">): Decision {
   const { clientId } = command;
   const draft = new Draft(session, command);
   const known = isRegistered(session, clientId, userOf(command.actor));
-  if (known) draft.emit("client_detached", { clientId });
+  if (known) {
+    draft.emit("client_detached", { clientId });
+    clientGone(draft, clientId);
+  }
   return draft.accept();
 }
 
 export function expire(session: Session, command: Command<"client_expiry">): Decision {
   const { clientId } = command;
   const draft = new Draft(session, command);
-  if (session.clients.has(clientId)) draft.emit("client_expired", { clientId });
+  if (session.clients.has(clientId)) {
+    draft.emit("client_expired", { clientId });
+    clientGone(draft, clientId);
+  }
   return draft.accept();
 }
 

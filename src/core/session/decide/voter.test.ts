@@ -286,6 +286,7 @@ describe("P8: an open ask, once a policy forbids the turn's user to approve for 
   const bound: Bound = {
     ceiling: { ...ceilingOf(DEFAULT_POLICY, "member"), selfApproval: false },
     authority: { role: "member", isMember: true },
+    anyone: { voters: true, owners: true },
     others: { voters: true, owners: true },
   };
   const people = (...names: string[]): Registered => names.map((name) => [`${name}-1`, name]);

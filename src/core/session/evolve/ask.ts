@@ -20,7 +20,9 @@ export function voted(
   const ask = session.connection.turn.openAsks.get(data.requestId);
   if (ask === undefined) return session;
   const votes = new Map(ask.votes).set(data.voter, data.optionId);
-  return withAsk(boundTo(session, data.voterClientId, data.voterUserId), { ...ask, votes });
+  const mediation = data.owners ? { ...ask.mediation, owners: data.owners } : ask.mediation;
+  const bound = boundTo(session, data.voterClientId, data.voterUserId);
+  return withAsk(bound, { ...ask, mediation, votes });
 }
 
 export function voterLeft(
