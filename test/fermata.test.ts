@@ -98,7 +98,7 @@ describe("fermata agents", () => {
     [
       ["--nonsense"],
       2,
-      /^fermata: agents: Unknown option '--nonsense'; see "fermata agents --help"\.\n$/,
+      /^fermata: agents: there is no option --nonsense; see "fermata agents --help"\.\n$/,
     ],
     [["one", "two"], 2, /^fermata: agents: expected one name/],
   ])("says of %j in one sentence what is wrong", async (args, expected, words) => {

@@ -149,7 +149,7 @@ export const ERRORS = {
   invalid_cursor: row(400, "never", "Validation/CursorInvalid",
     "This is not a cursor of this list; begin without one."),
   agent_unknown: row(400, "never", "Agent/Unknown",
-    'There is no agent "{profile}"; known are: {known}.'),
+    'There is no agent "{profile}"; {advice}.'),
   invalid_agent_profile: row(400, "never", "Validation/AgentProfileInvalid",
     'The agent profile "{profile}" is not valid at {path}: {reason}.'),
   agent_command_missing: row(502, "never", "Agent/CommandMissing",

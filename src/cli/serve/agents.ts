@@ -7,6 +7,7 @@ import { inheritedEnvironment } from "../../agent/process/environment.ts";
 import { adHocProfile, withVariables } from "../../agent/profile/command-line.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
+import { unknownAgent } from "../../core/agent-name.ts";
 import { AGENT_MEMORY_PERCENT_MAX, AGENT_PROCESSES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { LocalShell } from "../../session/side/local-shell.ts";
@@ -52,7 +53,7 @@ function pickAgent(
   const name = agent ?? "echo";
   const profile = known.get(name);
   if (command === null && profile === undefined) {
-    return fail("agent_unknown", { profile: name, known: [...known.keys()].join(", ") });
+    return unknownAgent(name, known.keys());
   }
   const picked =
     command === null && profile !== undefined

@@ -1,4 +1,5 @@
 import { OPTION_MS_MAX } from "../../core/limits.ts";
+import { oneOf } from "../command-line.ts";
 
 // The kinds of options of a server: what a value of each may be, and how it is read.
 
@@ -45,7 +46,7 @@ export function choice<const Word extends string>(
 ): ServeOption<Word> {
   const parse = (raw: unknown) => {
     const found = words.find((word) => word === raw);
-    if (found === undefined) throw new Error(`it must be one of ${words.join(", ")}`);
+    if (found === undefined) throw new Error(`it must be ${oneOf(String(raw), words)}`);
     return found;
   };
   return { ...base(about, words.join("|")), default: fallback, parse };
