@@ -10,7 +10,7 @@ import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import { readCommandLine } from "../command-line.ts";
 import { messageOf } from "../home.ts";
 import { sharedAccount } from "../serve/agent-user.ts";
-import { readServeOptions } from "../serve/options.ts";
+import { readServeOptions } from "../serve/read-options.ts";
 
 /** What `fermata agents NAME` is asked about: an agent, and whose keys it would have. */
 export interface AgentsQuery {

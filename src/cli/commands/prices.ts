@@ -7,7 +7,7 @@ import { readCommandLine, unknownWord } from "../command-line.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
 import { readPriceFile } from "../serve/meter.ts";
-import { readServeOptions } from "../serve/options.ts";
+import { readServeOptions } from "../serve/read-options.ts";
 import {
   AGENT_START_OPTIONS,
   type AgentsQuery,

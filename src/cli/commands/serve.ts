@@ -10,16 +10,12 @@ import { readAgentProfiles } from "../serve/agents.ts";
 import type { RunningServer } from "../serve/assemble.ts";
 import { openSecrets, prepareHomes } from "../serve/credentials.ts";
 import { drainTeller, lastWords } from "../serve/farewell.ts";
+import { serveHelp } from "../serve/help.ts";
 import { mayHaveTokens, readJwtAuthenticator } from "../serve/identity.ts";
 import { openLog } from "../serve/log.ts";
 import { readPriceFile } from "../serve/meter.ts";
-import {
-  OPTION_NAMES,
-  OPTIONS,
-  readServeOptions,
-  type ServeOptions,
-  variableOf,
-} from "../serve/options.ts";
+import type { ServeOptions } from "../serve/options.ts";
+import { mistypedVariables, readServeOptions } from "../serve/read-options.ts";
 import {
   checkWorkspaces,
   openWeb,
@@ -31,22 +27,19 @@ import { listenForSignals, STOPPED_EXIT_CODE } from "../serve/signals.ts";
 import { dataFolder, locatorOf, openStore, placeOf } from "../serve/store.ts";
 import { readMcpConfig } from "../serve/tools.ts";
 
-const USAGE = `Usage: fermata serve [options]
-
-Serves sessions over HTTP and Server-Sent Events. After Ctrl-C, SIGTERM or SIGHUP (a
-closed terminal) it lets turns finish and stops; after a second one it stops at once.
-
-Each option can also be set by a variable (${variableOf("max-sessions")} for
---max-sessions) or under its name in config.json in ~/.fermata. A flag overrides
-the variable, and the variable overrides the file.
-
-Options (defaults in parentheses):
-`;
-
 export async function serve(args: readonly string[]): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
-    process.stdout.write(USAGE + optionLines());
+    process.stdout.write(serveHelp());
     return 0;
+  }
+  if (args.includes("--version") || args.includes("-V")) {
+    process.stdout.write(`${version()}\n`);
+    return 0;
+  }
+  for (const [name, meant] of mistypedVariables(process.env)) {
+    console.error(
+      `fermata: ${name} is no variable of Fermata, and does nothing (did you mean ${meant}?)`,
+    );
   }
   const options = await readServeOptions(args, process.env);
   if (!options.ok) return printFailure(options.refusal, 2);
@@ -110,15 +103,6 @@ async function printOtherAgents(): Promise<void> {
   const names = others.map(({ profile }) => profile.name);
   const more = names.length === 0 ? "see: fermata agents" : `installed: ${names.join(", ")}`;
   process.stdout.write(`echo repeats each prompt; for another agent use --agent NAME (${more})\n`);
-}
-
-function optionLines(): string {
-  const lines = OPTION_NAMES.map((name) => {
-    const { placeholder, help } = OPTIONS[name];
-    const flag = placeholder === null ? `--${name}` : `--${name} ${placeholder}`;
-    return `  ${flag}\n        ${help}\n`;
-  });
-  return lines.join("");
 }
 
 function printFailure(refusal: Refusal, exitCode: number): number {

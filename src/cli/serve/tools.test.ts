@@ -6,7 +6,7 @@ import { AgentUsers } from "../../agent/user/users.ts";
 import { OwnFolders } from "../../agent/workspace/location.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { SecretGuard } from "../../store/index.ts";
-import { readServeOptions } from "./options.ts";
+import { readServeOptions } from "./read-options.ts";
 import { openServerTools, readMcpConfig } from "./tools.ts";
 
 /** A home of its own, with this in its `mcp.json`. */

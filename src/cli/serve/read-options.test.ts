@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { OPTION_NAMES, OPTIONS, readServeOptions, variableOf } from "./options.ts";
+import { OPTION_NAMES, OPTIONS, variableOf } from "./options.ts";
+import { readServeOptions } from "./read-options.ts";
 
 /** A home of its own, with this in its file. */
 function home(config?: unknown): NodeJS.ProcessEnv {
@@ -74,9 +75,9 @@ describe("an option of the server", () => {
 
   it("refuses a file that cannot be read, is none, or has names of its own", async () => {
     const missing = await refusalOf(["--config", "/nowhere/config.json"], home());
-    expect(missing.details.reason).toMatch(/ENOENT/);
+    expect(missing.details.reason).toMatch(/there is no such file/);
     expect((await refusalOf([], home([]))).details.reason).toMatch(/no object/);
-    expect((await refusalOf([], home({ prot: 1 }))).details.reason).toMatch(/"prot" is no option/);
+    expect((await refusalOf([], home({ prot: 1 }))).details.reason).toMatch(/"prot" is no option (did you mean "port"?)/);
     const gone = await refusalOf([], home({ "verdict-lead-ms": 5 }));
     expect(gone.details.reason).toMatch(/"verdict-lead-ms": the option is gone.*remove it/);
     expect((await refusalOf([], home({ port: "x" }))).details.path).toMatch(/^port in /);
