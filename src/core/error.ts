@@ -175,7 +175,7 @@ export const ERRORS = {
   agent_home_unusable: row(502, "never", "Agent/HomeUnusable",
     'Agent "{profile}" has no home "{path}" in --agent-homes: {reason}. An operator repairs it.'),
   agent_call_timeout: row(504, "later", "Agent/CallTimeout",
-    "The agent did not answer {method} within {limitMs} ms."),
+    "The agent did not answer {method} within {limitMs} ms; {option} gives it longer."),
   agent_call_failed: row(502, "never", "Agent/CallFailed",
     "The agent refused {method}: {reason}"),
   agent_choice_unknown: row(400, "never", "Agent/ChoiceUnknown",

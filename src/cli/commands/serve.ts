@@ -1,10 +1,9 @@
-import { detect } from "../../agent/process/spawn.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { SHUTDOWN_DRAIN_MS, START_STOP_MS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
-import { agentProfiles, homeOf } from "../home.ts";
 import { version } from "../output.ts";
+import { agentNote } from "../serve/agent-note.ts";
 import { openAgentUsers } from "../serve/agent-user.ts";
 import { readAgentProfiles } from "../serve/agents.ts";
 import type { RunningServer } from "../serve/assemble.ts";
@@ -15,6 +14,7 @@ import { mayHaveTokens, readJwtAuthenticator } from "../serve/identity.ts";
 import { openLog } from "../serve/log.ts";
 import { readPriceFile } from "../serve/meter.ts";
 import type { ServeOptions } from "../serve/options.ts";
+import { withPortOwner } from "../serve/port-owner.ts";
 import { mistypedVariables, readServeOptions } from "../serve/read-options.ts";
 import {
   checkWorkspaces,
@@ -52,12 +52,14 @@ export async function serve(args: readonly string[]): Promise<number> {
   const started = await Promise.race([starting, signals.first]);
   if (started === undefined) return stopStarting(starting, signals.hurry);
   if (!started.ok) {
-    return printFailure(started.refusal, started.refusal.code === "invalid_server_config" ? 2 : 1);
+    const refusal = await withPortOwner(started.refusal);
+    return printFailure(refusal, refusal.code === "invalid_server_config" ? 2 : 1);
   }
   const { url, defaultAgent, note } = started.value;
   process.stdout.write(`fermata ${version()} listening on ${url} (agent: ${defaultAgent})\n`);
   if (note !== null) process.stdout.write(`${note}\n`);
-  if (defaultAgent === "echo" && options.value.agent === null) await printOtherAgents();
+  const aboutAgent = await agentNote(options.value, process.env);
+  if (aboutAgent !== null) process.stdout.write(`${aboutAgent}\n`);
   await signals.first;
   await stopServer(started.value, options.value, signals.hurry);
   return 0;
@@ -93,16 +95,6 @@ async function stopStarting(
   hurry.removeEventListener("abort", endNow);
   clearTimeout(hung);
   return STOPPED_EXIT_CODE;
-}
-
-/** `echo` is only for a first try, so the line names the agents that are installed. */
-async function printOtherAgents(): Promise<void> {
-  const profiles = await agentProfiles(homeOf(process.env));
-  const all = profiles.ok ? await detect(profiles.value.values(), process.env) : [];
-  const others = all.filter(({ profile, path }) => path !== null && profile.name !== "echo");
-  const names = others.map(({ profile }) => profile.name);
-  const more = names.length === 0 ? "see: fermata agents" : `installed: ${names.join(", ")}`;
-  process.stdout.write(`echo repeats each prompt; for another agent use --agent NAME (${more})\n`);
 }
 
 function printFailure(refusal: Refusal, exitCode: number): number {

@@ -151,7 +151,9 @@ export const OPTIONS = {
     "Directory that agents may use beside their workspaces; may be repeated (none)",
   ),
   preheat: toggle({ help: "Start the agent before the first session needs it" }),
-  "initialize-timeout-ms": positiveMs("Time limit for an agent's answer to a call (10000)"),
+  "initialize-timeout-ms": positiveMs(
+    "Time limit for an agent to start (60000), and to answer a call (10000)",
+  ),
   "channel-idle-timeout-ms": ms("How long an unused agent process stays (300000)"),
   "max-agents": whole(1, AGENT_PROCESSES_CHOSEN_MAX, {
     help: "Agent processes at a time, which tenants and users share (64)",

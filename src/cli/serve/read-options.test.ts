@@ -77,7 +77,9 @@ describe("an option of the server", () => {
     const missing = await refusalOf(["--config", "/nowhere/config.json"], home());
     expect(missing.details.reason).toMatch(/there is no such file/);
     expect((await refusalOf([], home([]))).details.reason).toMatch(/no object/);
-    expect((await refusalOf([], home({ prot: 1 }))).details.reason).toMatch(/"prot" is no option (did you mean "port"?)/);
+    expect((await refusalOf([], home({ prot: 1 }))).details.reason).toMatch(
+      /"prot" is no option (did you mean "port"?)/,
+    );
     const gone = await refusalOf([], home({ "verdict-lead-ms": 5 }));
     expect(gone.details.reason).toMatch(/"verdict-lead-ms": the option is gone.*remove it/);
     expect((await refusalOf([], home({ port: "x" }))).details.path).toMatch(/^port in /);
