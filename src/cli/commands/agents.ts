@@ -8,7 +8,8 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import { unknownAgent } from "../../core/agent-name.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { readCommandLine } from "../command-line.ts";
+import { nearestName } from "../../core/spelling.ts";
+import { readCommandLine, unknownWord } from "../command-line.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
 import { type AgentsQuery, missingSecrets, readAgentsQuery } from "./agent-secrets.ts";
@@ -80,9 +81,9 @@ async function about(query: AgentsQuery): Promise<number> {
   const known = profiles.value.get(wanted);
   if (known !== undefined) return meet(known);
   if (!/[\s/]/.test(wanted)) {
-    return printFailure(
-      unknownAgent(wanted, [...profiles.value.keys(), ...Object.keys(REQUESTS)]).refusal,
-    );
+    const isRequest = nearestName(wanted, Object.keys(REQUESTS)) !== null;
+    if (isRequest) return failed(unknownWord(wanted, Object.keys(REQUESTS)));
+    return printFailure(unknownAgent(wanted, profiles.value.keys()).refusal);
   }
   const adHoc = adHocProfile(wanted);
   return adHoc.ok ? meet(adHoc.value) : printFailure(adHoc.refusal);
