@@ -170,7 +170,7 @@ describe("fermata credits", () => {
 
   it.each([
     [[], `expected ${ACTS}`],
-    [["frob"], `"frob" is none of ${ACTS}`],
+    [["frob"], `there is no "frob"; expected ${ACTS}`],
     [["grant"], `grant needs an amount; ${WHOLE}`],
     [["grant", "-5"], `"-5" is not an amount; ${WHOLE}`],
     [["grant", "0"], `"0" is not an amount; ${WHOLE}, from 1 ${MOST}`],

@@ -20,7 +20,7 @@ import {
   type UsageReport,
 } from "../../session/meter/index.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { expectedWord, readCommandLine } from "../command-line.ts";
+import { expectedWord, oneOf, readCommandLine } from "../command-line.ts";
 import { balanceText, readCredits, usageText } from "./credits-text.ts";
 import {
   type CommandOutput,
@@ -311,7 +311,7 @@ function readStatement(flags: CreditsFlags): Result<CreditsRequest> {
 
 function readUsage(flags: CreditsFlags): Result<CreditsRequest> {
   const by = USAGE_GROUPINGS.find((one) => one === (flags.by ?? "day"));
-  if (by === undefined) return wrong(`--by must be one of ${USAGE_GROUPINGS.join(", ")}`);
+  if (by === undefined) return wrong(`--by must be ${oneOf(flags.by ?? "", USAGE_GROUPINGS)}`);
   const period = readPeriod(flags);
   return period.ok ? ok({ act: "usage", wish: { by, ...period.value } }) : period;
 }

@@ -49,7 +49,10 @@ describe("the file of MCP servers", () => {
     expect(await choose(folder)).toMatchObject({
       refusal: {
         code: "invalid_server_config",
-        details: { path: join(folder, "mcp.json"), reason: expect.stringMatching(reason) },
+        details: {
+          path: `MCP file ${join(folder, "mcp.json")}`,
+          reason: expect.stringMatching(reason),
+        },
       },
     });
   });
@@ -59,7 +62,7 @@ describe("the file of MCP servers", () => {
     mkdirSync(join(folder, "mcp.json"));
     expect(await choose(folder)).toMatchObject({ refusal: { code: "invalid_server_config" } });
     const missing = await choose(folder, "--mcp-config", "/nowhere/mcp.json");
-    expect(missing).toMatchObject({ refusal: { details: { path: "/nowhere/mcp.json" } } });
+    expect(missing).toMatchObject({ refusal: { details: { path: "MCP file /nowhere/mcp.json" } } });
   });
 });
 
