@@ -9,7 +9,7 @@ import { runNode } from "./house/run.ts";
 import { ENTRY } from "./server/program.fixture.ts";
 import { ServeProcess, sharedServer } from "./server/serve.fixture.ts";
 
-// Mistakes in the first five minutes, with the real command: what it says has to be enough to go on.
+// Mistakes of the first five minutes, with the real command: what it says is enough to go on.
 
 const server = sharedServer({ flags: ["--agent", "gemini"], env: { PATH: "/nowhere" } });
 

@@ -4,19 +4,19 @@ import { didYouMean, nearestName } from "../core/spelling.ts";
 // One way to read a command line, and one style for what is wrong with it: what it is, and what to
 // type instead.
 
-type CommandLine = NonNullable<Parameters<typeof parseArgs>[0]>;
+type LineConfig = NonNullable<Parameters<typeof parseArgs>[0]>;
 
-type Options = NonNullable<CommandLine["options"]>;
+type Options = NonNullable<LineConfig["options"]>;
 
 /** As `parseArgs` of Node, but a fault is thrown as a clause that says what to type instead. */
-export function readCommandLine<const Config extends CommandLine>(config: Config) {
+export function readCommandLine<const Config extends LineConfig>(config: Config) {
   const fault = faultIn(config);
   if (fault !== null) throw new Error(fault);
   return parseArgs(config);
 }
 
 /** What is wrong with a command line, as a clause for people; null if nothing is. */
-function faultIn(config: CommandLine): string | null {
+function faultIn(config: LineConfig): string | null {
   const { options = {}, allowPositionals = false } = config;
   const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
   for (const token of tokens ?? []) {

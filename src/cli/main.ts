@@ -81,7 +81,7 @@ export async function main(args: readonly string[]): Promise<number> {
 }
 
 /** For people only: programs read the first line of a server. */
-const NO_COMMAND = `Without a command, fermata starts a server; "fermata --help" lists the others.\n`;
+const NO_COMMAND = `Without a command, fermata starts a server; for others: fermata --help\n`;
 
 /** Other tools take a directory as their first word. */
 function unknownCommand(name: string): string {

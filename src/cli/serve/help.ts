@@ -1,4 +1,4 @@
-import { HEADINGS, OPTION_NAMES, OPTIONS, type OptionName, variableOf } from "./options.ts";
+import { OPTION_NAMES, OPTIONS, type OptionName, variableOf } from "./options.ts";
 
 const USAGE = `Usage: fermata serve [OPTIONS]
        fermata [OPTIONS]
@@ -11,8 +11,12 @@ Examples:
   fermata                                 this directory, with the agent echo, for a look
   fermata --agent qwen --workspace ~/app  another directory, with an agent
   fermata -p 0                            any free port, which is printed
+  fermata --agent-command "my-agent --acp"
+                                          an agent of your own that speaks ACP
   fermata --hostname 0.0.0.0 --token-file ~/token
                                           for other machines, too
+  fermata tokens create --user ada --role owner
+                                          a token for a person; then all callers need one
 
 Each option can also be set by a variable (${variableOf("max-sessions")} for
 --max-sessions) or under its name in config.json in ~/.fermata (or FERMATA_HOME):
@@ -29,6 +33,16 @@ const ALWAYS = `
   -V, --version
         Print the version
 `;
+
+/** The headings of the help, by the option below each. */
+const HEADINGS: Partial<Record<OptionName, string>> = {
+  hostname: "Network and access",
+  workspace: "Sessions",
+  "event-ring-size": "Events",
+  agent: "Agents",
+  prices: "Credits",
+  store: "Storage and log",
+};
 
 /** The help of `fermata serve`. */
 export function serveHelp(): string {

@@ -227,13 +227,3 @@ export function isOptionName(name: string): name is OptionName {
 export function variableOf(name: string): string {
   return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
 }
-
-/** The headings of the help, by the option below each. */
-export const HEADINGS: Partial<Record<OptionName, string>> = {
-  hostname: "Network and access",
-  workspace: "Sessions",
-  "event-ring-size": "Events",
-  agent: "Agents",
-  prices: "Credits",
-  store: "Storage and log",
-};
