@@ -64,17 +64,6 @@ describe("an agent that is not installed", () => {
   });
 });
 
-it("a token for a server that has none is told to the operator, once", async () => {
-  const { url } = server();
-  for (const token of ["one", "two"]) {
-    const headers = { authorization: `Bearer ${token}` };
-    expect((await fetch(`${url}/capabilities`, { headers })).status).toBe(200);
-  }
-  const told = () => server().said.split("a client sent a token, and this server has none");
-  await expect.poll(() => told().length).toBe(2);
-  expect(server().said).toContain("start with --token-file");
-});
-
 describe("paths", () => {
   it("with spaces, quotes and Unicode serve as well", async () => {
     const folder = join(newFolder(), 'zwei Wörter, 日本 & "mehr"');

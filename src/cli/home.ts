@@ -5,7 +5,8 @@ import { withOwnProfiles } from "../agent/profile/known.ts";
 import type { AgentProfile } from "../agent/profile/profile.ts";
 import { readProfiles } from "../agent/profile/read.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { fileFault, parseJson } from "../platform/operator-file.ts";
+import { fileFault } from "../platform/file-fault.ts";
+import { parseJson } from "../wire/operator-json.ts";
 
 /** The folder with the operator's files: `~/.fermata`, or FERMATA_HOME. */
 export function homeOf(env: NodeJS.ProcessEnv): string {

@@ -24,6 +24,8 @@ Each option can also be set by a variable (${variableOf("max-sessions")} for
 A flag overrides the variable, and the variable overrides the file. A switch is turned
 off by --no-NAME.
 
+All options, with more words: docs/protocol.md. To run it for others: docs/operations.md.
+
 Options (defaults in parentheses):
 `;
 

@@ -3,7 +3,7 @@ import { type AgentProfile, modelAliases } from "../../agent/profile/profile.ts"
 import { CREDIT_SWEEP_MS, PRICE_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type CallOff, SYSTEM_CLOCK } from "../../platform/clock.ts";
-import { fileFault } from "../../platform/operator-file.ts";
+import { fileFault } from "../../platform/file-fault.ts";
 import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import type { SessionHost } from "../../session/host.ts";
 import { settledSession } from "../../session/life/recovery.ts";

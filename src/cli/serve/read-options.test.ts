@@ -75,7 +75,11 @@ describe("an option of the server", () => {
   });
 
   it.each([
-    ["that is half-written", '{"port": 41', /^it is not JSON: .*, line 1, column 12$/],
+    [
+      "that is half-written",
+      '{"port": 41',
+      /^it is not JSON: line 1, column 12: .*, found the end$/,
+    ],
     ["that is empty", "", /^it is empty; write \{\} into it$/],
     ["that holds a list", "[]", /^it holds no object, such as \{"port": 4170\}$/],
     ["with a mistyped name", '{"prot": 1}', /^"prot" is no option \(did you mean "port"\?\); see/],

@@ -9,7 +9,7 @@ import {
   TURN_MEMORY_HEAP_DIVISOR_MIN,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { fileFault } from "../../platform/operator-file.ts";
+import { fileFault } from "../../platform/file-fault.ts";
 import { WebFolder } from "../../server/page/web-folder.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
 import { canonical } from "../../server/workspaces.ts";

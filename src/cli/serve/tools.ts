@@ -8,7 +8,7 @@ import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
 import { FilesLoader, type Loader, type LoadScope } from "../../loader/loader.ts";
-import { fileFault } from "../../platform/operator-file.ts";
+import { fileFault } from "../../platform/file-fault.ts";
 import type { Workspaces } from "../../server/workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { type McpServer, readMcpServers } from "../../tool/mcp/config.ts";

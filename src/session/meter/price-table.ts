@@ -7,7 +7,7 @@ import {
 } from "../../core/limits.ts";
 import { costMicro, NO_TOKENS, type Price } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { parseJson } from "../../platform/operator-file.ts";
+import { parseJson } from "../../wire/operator-json.ts";
 import { bySpecificity, isPattern, matchesPattern, modelNames } from "./model-name.ts";
 import { DEFAULT_PRICES } from "./price-defaults.ts";
 

@@ -11,7 +11,7 @@ import {
   SECRET_CHARS_MIN,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { parseJson } from "../../platform/operator-file.ts";
+import { parseJson } from "../../wire/operator-json.ts";
 
 /** A configured MCP server: a command with stdio, or an address. */
 export type McpServer = McpStdioServer | McpHttpServer;
