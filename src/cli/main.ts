@@ -68,7 +68,7 @@ function isCommand(name: string): name is keyof typeof COMMANDS {
 
 /** Runs the command line and returns its exit code. */
 export async function main(args: readonly string[]): Promise<number> {
-  process.stdout.on("error", exitOnClosedPipe);
+  process.stdout.off("error", exitOnClosedPipe).on("error", exitOnClosedPipe);
   const [name = "", ...rest] = args;
   if (isCommand(name)) return COMMANDS[name](rest);
   if (name === "help" && isCommand(rest[0] ?? "")) return main([...rest.slice(0, 1), "--help"]);
