@@ -36,7 +36,7 @@ describe("the fermata command", () => {
 
   it.each([
     ["nonsense", /^fermata: there is no command "nonsense"; see "fermata --help"\.\n$/],
-    ["-x", /^fermata: there is no command "-x"/],
+    ["-x", /^fermata: The server cannot start with this command line: there is no option -x/],
     ["--nonsense", /^fermata: The server cannot start with this command line: .*--nonsense/],
     ["--help=yes", /^fermata: The server cannot start with this command line: .*--help/],
     ["--port=no", /^fermata: The server cannot start with this --port: .*\n.*serve --help/],
@@ -98,7 +98,7 @@ describe("fermata agents", () => {
     [
       ["--nonsense"],
       2,
-      /^fermata: agents: Unknown option '--nonsense'; see "fermata agents --help"\.\n$/,
+      /^fermata: agents: there is no option --nonsense; see "fermata agents --help"\.\n$/,
     ],
     [["one", "two"], 2, /^fermata: agents: expected one name/],
   ])("says of %j in one sentence what is wrong", async (args, expected, words) => {
@@ -131,7 +131,7 @@ describe("fermata serve", () => {
   it("explains every option, within 100 columns", async () => {
     const { exitCode, stdout } = await fermata("serve", "--help");
     expect(exitCode).toBe(0);
-    for (const name of OPTION_NAMES) expect(stdout).toContain(`  --${name}`);
+    for (const name of OPTION_NAMES) expect(stdout).toContain(` --${name}`);
     expect(stdout.split("\n").filter((line) => line.length > 100)).toEqual([]);
   });
 

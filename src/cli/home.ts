@@ -5,6 +5,8 @@ import { withOwnProfiles } from "../agent/profile/known.ts";
 import type { AgentProfile } from "../agent/profile/profile.ts";
 import { readProfiles } from "../agent/profile/read.ts";
 import { fail, ok, type Result } from "../core/result.ts";
+import { fileFault } from "../platform/file-fault.ts";
+import { parseJson } from "../wire/operator-json.ts";
 
 /** The folder with the operator's files: `~/.fermata`, or FERMATA_HOME. */
 export function homeOf(env: NodeJS.ProcessEnv): string {
@@ -16,16 +18,15 @@ export async function agentProfiles(
   home: string,
 ): Promise<Result<ReadonlyMap<string, AgentProfile>>> {
   const path = join(home, "agents.json");
-  const text = await readFile(path, "utf8").catch((thrown: unknown) => {
-    if (isMissingFile(thrown)) return "{}";
-    throw thrown;
-  });
-  let config: unknown;
+  const wrong = (reason: string) => fail("invalid_agent_profile", { profile: "all", path, reason });
+  let text = "{}";
   try {
-    config = JSON.parse(text);
+    text = await readFile(path, "utf8");
   } catch (thrown) {
-    return fail("invalid_agent_profile", { profile: "all", path, reason: messageOf(thrown) });
+    if (!isMissingFile(thrown)) return wrong(fileFault(thrown));
   }
+  const { value: config, fault } = parseJson(text);
+  if (fault !== undefined) return wrong(fault);
   const own = readProfiles(config);
   return own.ok ? ok(withOwnProfiles(own.value)) : own;
 }

@@ -1,22 +1,28 @@
+import { existsSync } from "node:fs";
+import { didYouMean } from "../core/spelling.ts";
 import { enterCallersFolder } from "./caller.ts";
 import { version } from "./output.ts";
 
-const USAGE = `Usage: fermata [command] [options]
+const USAGE = `Usage: fermata [COMMAND] [OPTIONS]
 
 An agent session server, tmux for AI agents. Sessions work with any agent that speaks
 ACP, and survive disconnects, crashes and restarts. Many clients can share one.
 
-Commands:
-  serve          Serve sessions over HTTP (default command).
-  agents         List the known agents, or try one.
+Serve:
+  serve          Serve sessions over HTTP. Without a command, fermata does this.
+  agents         List the known agents, try one, or sign in to it.
+
+People and credits:
   tokens         Make, list, rotate and revoke the tokens of users.
   members        List, invite, add, change and remove the members of a tenant.
   join           Redeem an invitation, and save your token.
+  tenants        List the tenants of a data directory, or delete one.
   policy         Show and set what the users of a tenant may have at most.
   credits        Show, grant and limit what a tenant may spend.
   prices         Show the prices of models, and which of them your agents meet.
-  tenants        List the tenants of a data directory, or delete one.
   audit          Print what was done in a tenant, by whom, and what was refused.
+
+Care of the data:
   backup         Copy a data directory, also while the server runs.
   restore        Restore a backup into an empty data directory.
   seize          Free a session whose server is gone for good.
@@ -24,11 +30,15 @@ Commands:
   missing        List sessions that were stored and are not there any more.
   vacuum         Give the disk back what deleted sessions have left.
 
-"fermata COMMAND --help" lists the options of a command.
-
 Options:
-  -h, --help     Print this help.
+  -h, --help     Print this help; "fermata COMMAND --help" explains a command.
   -V, --version  Print the version.
+
+Examples:
+  fermata                           serve this directory with the agent echo, for a look
+  fermata agents                    which agents are installed, and how to get the others
+  fermata --agent qwen              serve this directory with an agent
+  fermata -p 0 --workspace ~/app    serve another one, on any free port
 `;
 
 type CommandMain = (args: readonly string[]) => Promise<number>;
@@ -59,15 +69,28 @@ function isCommand(name: string): name is keyof typeof COMMANDS {
 
 /** Runs the command line and returns its exit code. */
 export async function main(args: readonly string[]): Promise<number> {
-  process.stdout.on("error", exitOnClosedPipe);
+  process.stdout.off("error", exitOnClosedPipe).on("error", exitOnClosedPipe);
   enterCallersFolder(process.env);
   const [name = "", ...rest] = args;
   if (isCommand(name)) return COMMANDS[name](rest);
-  if (name === "--help" || name === "-h") return print(USAGE);
-  if (name === "--version" || name === "-V") return print(`${version()}\n`);
-  if (name === "" || name.startsWith("--")) return COMMANDS.serve(args);
-  console.error(`fermata: there is no command "${name}"; see "fermata --help".`);
+  if (name === "help" && isCommand(rest[0] ?? "")) return main([...rest.slice(0, 1), "--help"]);
+  if (["--help", "-h", "help"].includes(name)) return print(USAGE);
+  if (["--version", "-V", "version"].includes(name)) return print(`${version()}\n`);
+  if (name === "" && process.stdout.isTTY) print(NO_COMMAND);
+  if (name === "" || name.startsWith("-")) return COMMANDS.serve(args);
+  console.error(`fermata: ${unknownCommand(name)}; see "fermata --help".`);
   return 2;
+}
+
+/** For people only: programs read the first line of a server. */
+const NO_COMMAND = `Without a command, fermata starts a server; for others: fermata --help\n`;
+
+/** Other tools take a directory as their first word. */
+function unknownCommand(name: string): string {
+  const meant = didYouMean(name, [...Object.keys(COMMANDS), "help", "version"]);
+  const isFolder = meant === "" && existsSync(name);
+  const how = isFolder ? `; to serve that directory: fermata --workspace "${name}"` : meant;
+  return `there is no command "${name}"${how}`;
 }
 
 function print(text: string): number {

@@ -49,6 +49,12 @@ export function nearestName(typed: string, known: Iterable<string>): string | nu
   return nearest;
 }
 
+/** The question which name was meant, in brackets after a space; empty if none is near. */
+export function didYouMean(typed: string, known: Iterable<string>): string {
+  const meant = nearestName(typed, known);
+  return meant === null ? "" : ` (did you mean "${meant}"?)`;
+}
+
 function lettersOf(name: string): string {
   if (name.length > 2 * SPELLING_CHARS_MAX) return name;
   return name.toLowerCase().replaceAll(/[-_]/g, "");

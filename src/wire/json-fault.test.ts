@@ -5,7 +5,7 @@ import { faultOf } from "./json-fault.ts";
 
 describe("the fault of a text that is no JSON", () => {
   it.each<[string, number, number, string]>([
-    ["{", 1, 2, "a name in double quotes, found the end of the body"],
+    ["{", 1, 2, "a name in double quotes, found the end"],
     ["{'a':1}", 1, 2, `a name in double quotes, found "'"`],
     ["{“a”:1}", 1, 2, 'a name in double quotes, found "“"'],
     ['{"a":1,}', 1, 8, 'a name in double quotes, found "}"'],
@@ -20,7 +20,7 @@ describe("the fault of a text that is no JSON", () => {
     ['{"a":"\\N"}', 1, 8, 'an escape such as "n" after "\\", found "N"'],
     ["[\u0001]", 1, 2, "a value, found a control character"],
     ["{} {}", 1, 4, 'nothing more, found "{"'],
-    [" ", 1, 2, "a value, found the end of the body"],
+    [" ", 1, 2, "a value, found the end"],
   ])("%j is at line %i, column %i: expected %s", (text, line, column, expected) => {
     expect(faultOf(text)).toEqual({ line, column, reason: `expected ${expected}` });
   });

@@ -27,7 +27,7 @@ export function faultOf(text: string): SyntaxFault | null {
 }
 
 function shown(code: number | undefined): string {
-  if (code === undefined) return "the end of the body";
+  if (code === undefined) return "the end";
   const char = String.fromCodePoint(code);
   if (char === "\n" || char === "\r") return "the end of the line";
   if (/^\p{C}$/u.test(char)) return "a control character";

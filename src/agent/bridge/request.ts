@@ -3,6 +3,7 @@ import { ERROR_DATA_CHARS_MAX, ERROR_MESSAGE_CHARS_MAX } from "../../core/limits
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { AgentExit } from "../../core/session/event.ts";
 import { cutText } from "../../core/text.ts";
+import { AGENT_METHODS } from "../../wire/acp.ts";
 import { RPC_ERRORS, type RpcError } from "../../wire/rpc.ts";
 import type { AgentGone } from "../agent.ts";
 import type { CallLimit } from "../call-limit.ts";
@@ -53,12 +54,21 @@ export async function request(
   return fail("agent_gone", { exit: await callee.exit(), method });
 }
 
+/** The calls with a time limit of their own. */
+const RESTORING: ReadonlySet<string> = new Set([
+  AGENT_METHODS.loadSession,
+  AGENT_METHODS.resumeSession,
+]);
+
 function answerOf(callee: Callee, method: string, outcome: CallOutcome): Result<JsonObject> {
   switch (outcome.kind) {
     case "result":
       return ok(isObject(outcome.result) ? outcome.result : {});
     case "timeout":
-      return fail("agent_call_timeout", { method, limitMs: outcome.limitMs });
+      return fail("agent_call_timeout", {
+        ...{ method, limitMs: outcome.limitMs },
+        option: RESTORING.has(method) ? "--session-restore-timeout-ms" : "--initialize-timeout-ms",
+      });
     case "closed":
       return fail("agent_gone", { method });
     case "error": {

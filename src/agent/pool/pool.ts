@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { unknownAgent } from "../../core/agent-name.ts";
 import { sentenceOf } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import {
@@ -145,9 +146,9 @@ export class AgentPool implements Agents {
    */
   async #keyOf(parts: AgentCaller): Promise<Result<PoolKey>> {
     const { tenantId, userId, profile: profileName, workspace, asks } = parts;
-    const plain = this.#options.profiles.get(profileName);
-    const known = [...this.#options.profiles.keys()].join(", ");
-    if (plain === undefined) return fail("agent_unknown", { profile: profileName, known });
+    const { profiles } = this.#options;
+    const plain = profiles.get(profileName);
+    if (plain === undefined) return unknownAgent(profileName, profiles.keys());
     const profile = asks ? this.#asking(plain) : plain;
     const found = (await this.#options.credentials?.of(profile, parts)) ?? ok(NO_CREDENTIALS);
     if (this.#isOver) return shuttingDown();

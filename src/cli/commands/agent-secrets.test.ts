@@ -63,7 +63,7 @@ describe("fermata agents", () => {
     [["one", "two"], "expected one name"],
     [["--tenant", ".."], '".." is not a tenant\'s id'],
     [["--user", "a/b"], '"a/b" is not a user\'s id'],
-    [["--bogus"], "Unknown option '--bogus'"],
+    [["--bogus"], "there is no option --bogus"],
   ])("refuses %j", async (args, reason) => {
     expect(await readAgentsQuery(args, world().env)).toBe(reason);
   });

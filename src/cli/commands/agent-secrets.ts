@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { AgentHomes } from "../../agent/credential/agent-homes.ts";
 import { Credentials, type FoundSecret } from "../../agent/credential/credentials.ts";
 import { type CredentialHolder, SecretFiles } from "../../agent/credential/secret-files.ts";
@@ -8,9 +7,10 @@ import type { SystemUser } from "../../agent/user/account.ts";
 import { sentenceOf } from "../../core/error.ts";
 import { parseTenantId, parseUserId } from "../../core/id.ts";
 import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
+import { readCommandLine } from "../command-line.ts";
 import { messageOf } from "../home.ts";
 import { sharedAccount } from "../serve/agent-user.ts";
-import { readServeOptions } from "../serve/options.ts";
+import { readServeOptions } from "../serve/read-options.ts";
 
 /** What `fermata agents NAME` is asked about: an agent, and whose keys it would have. */
 export interface AgentsQuery {
@@ -110,9 +110,9 @@ function argsOf(names: readonly string[], values: Readonly<Record<string, unknow
 
 function parsed(args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+    return readCommandLine({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (thrown) {
-    return messageOf(thrown).split(". ")[0] ?? "";
+    return messageOf(thrown);
   }
 }
 

@@ -2,12 +2,14 @@ import { createWriteStream } from "node:fs";
 import { resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { parseArgs } from "node:util";
 import { detect } from "../../agent/process/spawn.ts";
 import { adHocProfile, withVariables } from "../../agent/profile/command-line.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
+import { unknownAgent } from "../../core/agent-name.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { nearestName } from "../../core/spelling.ts";
+import { readCommandLine, unknownWord } from "../command-line.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
 import { type AgentsQuery, missingSecrets, readAgentsQuery } from "./agent-secrets.ts";
@@ -79,8 +81,9 @@ async function about(query: AgentsQuery): Promise<number> {
   const known = profiles.value.get(wanted);
   if (known !== undefined) return meet(known);
   if (!/[\s/]/.test(wanted)) {
-    const names = [...profiles.value.keys()].join(", ");
-    return printFailure({ code: "agent_unknown", details: { profile: wanted, known: names } });
+    const isRequest = nearestName(wanted, Object.keys(REQUESTS)) !== null;
+    if (isRequest) return failed(unknownWord(wanted, Object.keys(REQUESTS)));
+    return printFailure(unknownAgent(wanted, profiles.value.keys()).refusal);
   }
   const adHoc = adHocProfile(wanted);
   return adHoc.ok ? meet(adHoc.value) : printFailure(adHoc.refusal);
@@ -238,7 +241,7 @@ const OPTIONS = {
 /** A text is the reason why the command line is wrong. */
 function readServerArgs(args: readonly string[]) {
   try {
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = readCommandLine({
       args: [...args],
       options: OPTIONS,
       allowPositionals: true,
@@ -259,7 +262,7 @@ function readServerArgs(args: readonly string[]) {
     const token = values.token ?? env.FERMATA_TOKEN ?? null;
     return { request, argument, id, cwd, url, token };
   } catch (thrown) {
-    return messageOf(thrown).split(". ")[0] ?? "";
+    return messageOf(thrown);
   }
 }
 

@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { firstProblem } from "../../server/http/request-schema.ts";
@@ -11,6 +10,7 @@ import {
   isAuditFileFormat,
 } from "../../session/audit/audit-view.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { readCommandLine } from "../command-line.ts";
 import {
   type CommandOutput,
   type DataAction,
@@ -56,7 +56,7 @@ export function audit(args: readonly string[]): Promise<number> {
   return runCommand({ name: "audit", usage: AUDIT_USAGE, parse, read }, args);
 }
 
-const parse = (args: readonly string[]) => parseArgs({ args, options: OPTIONS });
+const parse = (args: readonly string[]) => readCommandLine({ args, options: OPTIONS });
 
 function read({
   data,

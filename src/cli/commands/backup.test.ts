@@ -75,7 +75,7 @@ describe("fermata backup and restore", () => {
     for (const [args, why] of [
       [[], "expected one directory"],
       [["one", "two"], "expected one directory"],
-      [["--tenant", "acme", "one"], "Unknown option '--tenant'"],
+      [["--tenant", "acme", "one"], "there is no option --tenant"],
     ] as const) {
       const stderr = `fermata: ${name}: ${why}; see "fermata ${name} --help".`;
       expect(await runIn("", command, ...args)).toEqual({ exitCode: 2, shown: "", stderr });

@@ -1,10 +1,10 @@
-import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { changeEntry } from "../../session/audit/entries.ts";
 import type { BackupContents } from "../../store/sqlite/backup/contents.ts";
 import { restoreBackup } from "../../store/sqlite/backup/restore.ts";
 import { takeBackup } from "../../store/sqlite/backup/take.ts";
+import { readCommandLine } from "../command-line.ts";
 import { version } from "../output.ts";
 import { checkBundledStore } from "../store-marker.ts";
 import {
@@ -72,7 +72,7 @@ function runOnFolder(
 }
 
 const parse = (args: readonly string[]) =>
-  parseArgs({ args, options: DATA_OPTIONS, allowPositionals: true });
+  readCommandLine({ args, options: DATA_OPTIONS, allowPositionals: true });
 
 async function takeCopy(target: string, data: string): Promise<Result<CommandOutput>> {
   const own = await checkBundledStore(data);

@@ -170,7 +170,7 @@ describe("fermata credits", () => {
 
   it.each([
     [[], `expected ${ACTS}`],
-    [["frob"], `"frob" is none of ${ACTS}`],
+    [["frob"], `there is no "frob"; expected ${ACTS}`],
     [["grant"], `grant needs an amount; ${WHOLE}`],
     [["grant", "-5"], `"-5" is not an amount; ${WHOLE}`],
     [["grant", "0"], `"0" is not an amount; ${WHOLE}, from 1 ${MOST}`],
@@ -220,7 +220,7 @@ describe("fermata credits", () => {
     [["balance", "--from", "2026-05-01"], "--from is only for statement and usage"],
     [["limit", "granted", "--note", "x"], "--note is only for grant and revoke"],
     [["balance", "--tenant", "a/b"], "the name of a tenant has only letters, digits and . _ : -"],
-    [["balance", "--what"], "Unknown option '--what'"],
+    [["balance", "--what"], "there is no option --what"],
   ])("refuses %j, and says why", async (args, why) => {
     expect(await runIn("/nowhere", credits, ...args)).toEqual({
       exitCode: 2,

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { parseArgs } from "node:util";
 import { parseUserId, type TenantId } from "../../core/id.ts";
 import { GRANT_NOTE_CHARS_MAX, MICRO_CREDITS_MAX } from "../../core/limits.ts";
 import { isCount } from "../../core/price.ts";
@@ -21,6 +20,7 @@ import {
   type UsageReport,
 } from "../../session/meter/index.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { expectedWord, oneOf, readCommandLine } from "../command-line.ts";
 import { balanceText, readCredits, usageText } from "./credits-text.ts";
 import {
   type CommandOutput,
@@ -184,12 +184,12 @@ const OPTIONS = {
 } as const;
 
 const parse = (args: readonly string[]) => {
-  // parseArgs would take a negative number for an unknown option.
+  // Else a negative number would be taken for an unknown option.
   const negative = args.find(
     (arg, at) => /^-\d/.test(arg) && !/^--[^=]+$/.test(args[at - 1] ?? ""),
   );
   if (negative !== undefined) throw new Error(`${quoted(negative)} is not an amount; ${WHOLE}`);
-  return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  return readCommandLine({ args, options: OPTIONS, allowPositionals: true });
 };
 
 type CreditsFlags = ReturnType<typeof parse>["values"];
@@ -228,7 +228,7 @@ function readRequest(
     case "usage":
       return noMore(words) ?? readUsage(flags);
     default:
-      return wrong(act === undefined ? `expected ${ACTS}` : `${quoted(act)} is none of ${ACTS}`);
+      return wrong(expectedWord(act, ACTS));
   }
 }
 
@@ -311,7 +311,7 @@ function readStatement(flags: CreditsFlags): Result<CreditsRequest> {
 
 function readUsage(flags: CreditsFlags): Result<CreditsRequest> {
   const by = USAGE_GROUPINGS.find((one) => one === (flags.by ?? "day"));
-  if (by === undefined) return wrong(`--by must be one of ${USAGE_GROUPINGS.join(", ")}`);
+  if (by === undefined) return wrong(`--by must be ${oneOf(flags.by ?? "", USAGE_GROUPINGS)}`);
   const period = readPeriod(flags);
   return period.ok ? ok({ act: "usage", wish: { by, ...period.value } }) : period;
 }

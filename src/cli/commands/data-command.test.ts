@@ -1,6 +1,6 @@
-import { parseArgs } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { fail, ok } from "../../core/result.ts";
+import { readCommandLine } from "../command-line.ts";
 import {
   type CommandOutput,
   DATA_OPTIONS,
@@ -11,7 +11,7 @@ import {
 import { runIn } from "./data-folder.fixture.ts";
 
 const parse = (args: readonly string[]) =>
-  parseArgs({ args, options: DATA_OPTIONS, allowPositionals: true });
+  readCommandLine({ args, options: DATA_OPTIONS, allowPositionals: true });
 
 /** A command that takes no words, and says where it was at work. */
 const LOOK: DataCommand<ReturnType<typeof parse>["values"]> = {
@@ -55,8 +55,8 @@ describe("a command about a data directory", () => {
 
   it.each([
     [["twice"], 'unexpected argument "twice"'],
-    [["--nonsense"], "Unknown option '--nonsense'"],
-    [["--help", "--nonsense"], "Unknown option '--nonsense'"],
+    [["--nonsense"], "there is no option --nonsense"],
+    [["--help", "--nonsense"], "there is no option --nonsense"],
   ])("ends with 2 for %j, and says why and where to read more", async (args, why) => {
     const stderr = `fermata: look: ${why}; see "fermata look --help".`;
     expect(await runIn("/there", look, ...args)).toEqual({ exitCode: 2, shown: "", stderr });

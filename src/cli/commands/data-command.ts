@@ -93,9 +93,7 @@ function readArgs<Flags extends DataFlags>(
     const { env } = process;
     return ok(() => action.value(values.data ?? env.FERMATA_DATA ?? homeOf(env)));
   } catch (thrown) {
-    // The first sentence names the fault; the others are advice for programmers.
-    const [reason = ""] = messageOf(thrown).split(". ");
-    return wrong(reason);
+    return wrong(messageOf(thrown));
   }
 }
 

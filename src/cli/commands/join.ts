@@ -1,9 +1,9 @@
 import { mkdir, open, rm } from "node:fs/promises";
 import { isIP } from "node:net";
 import { dirname, join as joinPath } from "node:path";
-import { parseArgs } from "node:util";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { JOIN_ANSWER_MS_MAX } from "../../core/limits.ts";
+import { readCommandLine } from "../command-line.ts";
 import { homeOf, messageOf } from "../home.ts";
 
 const JOIN_USAGE = `Usage: fermata join CODE [--url URL] [--save FILE]
@@ -48,7 +48,7 @@ const OPTIONS = {
 /** A text is the reason why the command line is wrong. */
 function readJoin(args: readonly string[], env: NodeJS.ProcessEnv): JoinRequest | string {
   try {
-    const parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+    const parsed = readCommandLine({ args: [...args], options: OPTIONS, allowPositionals: true });
     const { values, positionals } = parsed;
     const [code, extra] = positionals;
     if (code === undefined || extra !== undefined) return "expected one code";
@@ -61,7 +61,7 @@ function readJoin(args: readonly string[], env: NodeJS.ProcessEnv): JoinRequest 
     const name = url.host.replaceAll(/[^\w.-]/g, "_");
     return { code, url, file: values.save ?? joinPath(homeOf(env), "tokens", name) };
   } catch (thrown) {
-    return messageOf(thrown).split(". ")[0] ?? "";
+    return messageOf(thrown);
   }
 }
 

@@ -122,7 +122,7 @@ describe("fermata members", () => {
     [["remove", "ada", "owner"], "expected list"],
     [["set", "ada", "owner", "now"], 'unexpected argument "now"'],
     [["list", "--tenant", "a/b"], "the name of a tenant"],
-    [["list", "--nonsense"], "Unknown option"],
+    [["list", "--nonsense"], "there is no option --nonsense"],
   ])("refuses %j, and says why", async (args, why) => {
     const { exitCode, stderr } = await runIn("/nowhere", members, ...args);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(why)]);

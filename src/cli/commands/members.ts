@@ -1,7 +1,6 @@
-import { parseArgs } from "node:util";
 import { parseUserId, type TenantId } from "../../core/id.ts";
 import { INVITATION_LIFE_MS_MAX, INVITATION_LIFE_MS_MIN } from "../../core/limits.ts";
-import { parseRole } from "../../core/permission.ts";
+import { parseRole, ROLES } from "../../core/permission.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { type InvitationRequest, Invitations, stateOf } from "../../server/identity/invitations.ts";
@@ -9,6 +8,7 @@ import { Members } from "../../server/identity/members.ts";
 import { Tokens } from "../../server/identity/tokens.ts";
 import type { Member } from "../../session/index.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { expectedWord, oneOf, readCommandLine } from "../command-line.ts";
 import { minuteOf, tableText } from "../output.ts";
 import {
   type CommandOutput,
@@ -50,7 +50,7 @@ export function members(args: readonly string[]): Promise<number> {
 const OPTIONS = { ...TENANT_OPTIONS, expires: { type: "string" } } as const;
 
 const parse = (args: readonly string[]) =>
-  parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  readCommandLine({ args, options: OPTIONS, allowPositionals: true });
 
 type MembersAction = (store: SessionStore, tenantId: TenantId) => Promise<Result<CommandOutput>>;
 
@@ -76,12 +76,12 @@ function readAction(
   if (name === "uninvite" && user !== undefined && word === undefined) return ok(uninvite(user));
   const isSet = (name === "set" || name === "invite") && word !== undefined;
   const isRemove = name === "remove" && user !== undefined && word === undefined;
-  if (!isSet && !isRemove) return wrong(EXPECTED);
+  if (!isSet && !isRemove) return wrong(expectedWord(name, EXPECTED));
   const userId = parseUserId(user ?? "");
   if (userId === null) return wrong("the id of a user has only letters, digits and . _ : -");
   if (isRemove) return ok(remove(userId));
   const role = parseRole(word);
-  if (role === null) return wrong("the role must be one of owner, admin, member, viewer");
+  if (role === null) return wrong(`the role must be ${oneOf(word ?? "", ROLES)}`);
   if (name === "set") return ok(set(userId, role));
   const lifeMs = expires === undefined ? null : durationMs(expires, INVITATION_LIFE_MS_MAX);
   if (expires !== undefined && (lifeMs ?? 0) < INVITATION_LIFE_MS_MIN) {
@@ -90,8 +90,7 @@ function readAction(
   return ok(invite({ userId, role, lifeMs }));
 }
 
-const EXPECTED =
-  "expected list, set USER ROLE, remove USER, invite USER ROLE, invitations or uninvite ID";
+const EXPECTED = "list, set USER ROLE, remove USER, invite USER ROLE, invitations or uninvite ID";
 
 const list: MembersAction = async (store, tenantId) => {
   const there = await requireReadableTenant(store, tenantId);

@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { SUBMIT_TRIES_MAX } from "../../core/limits.ts";
 import { BOUND_ROLES, type TenantPolicy } from "../../core/policy/ceiling.ts";
@@ -8,6 +7,7 @@ import { firstProblem } from "../../server/http/request-schema.ts";
 import { policyBody, policyOf } from "../../session/index.ts";
 import { policyFields, TenantPolicies } from "../../session/tenant/tenant-policies.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { expectedWord, readCommandLine } from "../command-line.ts";
 import { tableText } from "../output.ts";
 import {
   type CommandOutput,
@@ -49,7 +49,7 @@ export function policy(args: readonly string[]): Promise<number> {
 }
 
 const parse = (args: readonly string[]) =>
-  parseArgs({ args, options: TENANT_OPTIONS, allowPositionals: true });
+  readCommandLine({ args, options: TENANT_OPTIONS, allowPositionals: true });
 
 type PolicyAction = (store: SessionStore, tenantId: TenantId) => Promise<Result<CommandOutput>>;
 
@@ -77,7 +77,7 @@ function readAction([name, ...words]: readonly string[]): Result<PolicyAction> {
   if (words.length > 0) return wrong(`unexpected argument "${words[0]}"`);
   if (name === "show") return ok(show);
   if (name === "reset") return ok(reset);
-  return wrong("expected show, set ROLE.FIELD=VALUE or reset");
+  return wrong(expectedWord(name, "show, set ROLE.FIELD=VALUE or reset"));
 }
 
 /** One `ROLE.FIELD=VALUE`; `visibility` has no role. */

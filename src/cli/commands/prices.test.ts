@@ -58,7 +58,7 @@ describe("fermata prices", () => {
   it.each([
     [["--agent-user", "x"], 2, '--agent-user is for "check"'],
     [["cheque"], 2, 'there is no "cheque"; see'],
-    [["check", "nosuch"], 1, 'there is no agent "nosuch"; known: '],
+    [["check", "nosuch"], 1, 'There is no agent "nosuch"; known are: '],
     [["--prices", "/nosuch"], 1, "--prices"],
     [["--price", "x"], 2, "see"],
   ])("%s is refused with a reason", async (args, code, reason) => {

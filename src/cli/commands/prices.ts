@@ -1,12 +1,13 @@
-import { parseArgs } from "node:util";
 import { detect } from "../../agent/process/spawn.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
+import { unknownAgent } from "../../core/agent-name.ts";
 import { errorBody, sentenceOf } from "../../core/error.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
+import { readCommandLine, unknownWord } from "../command-line.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
 import { readPriceFile } from "../serve/meter.ts";
-import { readServeOptions } from "../serve/options.ts";
+import { readServeOptions } from "../serve/read-options.ts";
 import {
   AGENT_START_OPTIONS,
   type AgentsQuery,
@@ -72,9 +73,9 @@ const OPTIONS = {
 async function readRequest(args: readonly string[]): Promise<PricesRequest | string> {
   try {
     const all = { args: [...args], options: OPTIONS, allowPositionals: true } as const;
-    const { values, positionals } = parseArgs(all);
+    const { values, positionals } = readCommandLine(all);
     const [word, ...agents] = positionals;
-    if (word !== undefined && word !== "check") return `there is no "${word}"`;
+    if (word !== undefined && word !== "check") return unknownWord(word, ["check"]);
     const served = await readServeOptions([], process.env);
     if (!served.ok) return sentenceOf(served.refusal);
     const start = agentStartArgs(values);
@@ -84,7 +85,7 @@ async function readRequest(args: readonly string[]): Promise<PricesRequest | str
     const file = values.prices ?? served.value.prices;
     return { agents, prices: file, isJson: values.json === true, query };
   } catch (thrown) {
-    return messageOf(thrown).split(". ")[0] ?? "";
+    return messageOf(thrown);
   }
 }
 
@@ -120,7 +121,7 @@ async function check(
 ): Promise<number> {
   const unknown = agents.find((name) => !profiles.has(name));
   if (unknown !== undefined) {
-    return failed(`there is no agent "${unknown}"; known: ${[...profiles.keys()].join(", ")}`);
+    return failed(sentenceOf(unknownAgent(unknown, profiles.keys()).refusal));
   }
   const wanted = agents.flatMap((name) => profiles.get(name) ?? []);
   const found = await detect(agents.length === 0 ? profiles.values() : wanted, process.env);

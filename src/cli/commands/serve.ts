@@ -1,24 +1,19 @@
-import { detect } from "../../agent/process/spawn.ts";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
-import { agentProfiles, homeOf } from "../home.ts";
 import { version } from "../output.ts";
 import { openAgentUsers } from "../serve/agent-user.ts";
-import { readAgentProfiles } from "../serve/agents.ts";
+import { agentNote, readAgentProfiles } from "../serve/agents.ts";
 import type { RunningServer } from "../serve/assemble.ts";
 import { openSecrets, prepareHomes } from "../serve/credentials.ts";
 import { claimData, type DataClaim, NOTHING_CLAIMED } from "../serve/data-claim.ts";
+import { serveHelp } from "../serve/help.ts";
 import { mayHaveTokens, readJwtAuthenticator } from "../serve/identity.ts";
 import { openLog } from "../serve/log.ts";
 import { readPriceFile } from "../serve/meter.ts";
-import {
-  OPTION_NAMES,
-  OPTIONS,
-  readServeOptions,
-  type ServeOptions,
-  variableOf,
-} from "../serve/options.ts";
+import type { ServeOptions } from "../serve/options.ts";
+import { withPortOwner } from "../serve/port-owner.ts";
+import { mistypedVariables, readServeOptions } from "../serve/read-options.ts";
 import {
   checkWorkspaces,
   openWeb,
@@ -32,22 +27,19 @@ import { dataFolder, isLasting, keptIn, locatorOf, openStore } from "../serve/st
 import { readMcpConfig } from "../serve/tools.ts";
 import { chooseWorkspace } from "../serve/workspace.ts";
 
-const USAGE = `Usage: fermata serve [options]
-
-Serves sessions over HTTP and Server-Sent Events. After Ctrl-C, SIGTERM or SIGHUP (a
-closed terminal) it lets turns finish and stops; after a second one it stops at once.
-
-Each option can also be set by a variable (${variableOf("max-sessions")} for
---max-sessions) or under its name in config.json in ~/.fermata. A flag overrides
-the variable, and the variable overrides the file.
-
-Options (defaults in parentheses):
-`;
-
 export async function serve(args: readonly string[]): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
-    process.stdout.write(USAGE + optionLines());
+    process.stdout.write(serveHelp());
     return 0;
+  }
+  if (args.includes("--version") || args.includes("-V")) {
+    process.stdout.write(`${version()}\n`);
+    return 0;
+  }
+  for (const [name, meant] of mistypedVariables(process.env)) {
+    console.error(
+      `fermata: ${name} is no variable of Fermata, and does nothing (did you mean ${meant}?)`,
+    );
   }
   const options = await readServeOptions(args, process.env);
   if (!options.ok) return printFailure(options.refusal, 2);
@@ -60,35 +52,18 @@ export async function serve(args: readonly string[]): Promise<number> {
   const started = await Promise.race([starting, signals.first]);
   if (started === undefined) return stopStarting(starting, signals.hurry);
   if (!started.ok) {
-    return printFailure(started.refusal, started.refusal.code === "invalid_server_config" ? 2 : 1);
+    const refusal = await withPortOwner(started.refusal);
+    return printFailure(refusal, refusal.code === "invalid_server_config" ? 2 : 1);
   }
   const { url, defaultAgent, notes } = started.value;
   process.stdout.write(`fermata ${version()} listening on ${url} (agent: ${defaultAgent})\n`);
   for (const note of notes) process.stdout.write(`${note}\n`);
-  if (defaultAgent === "echo" && options.value.agent === null) await printOtherAgents();
+  const aboutAgent = await agentNote(options.value, process.env);
+  if (aboutAgent !== null) process.stdout.write(`${aboutAgent}\n`);
   await signals.first;
   const place = keptIn(options.value, dataFolder(options.value, process.env));
   await stopServer(started.value, options.value["drain-ms"], place, signals.hurry);
   return 0;
-}
-
-/** `echo` is only for a first try, so the line names the agents that are installed. */
-async function printOtherAgents(): Promise<void> {
-  const profiles = await agentProfiles(homeOf(process.env));
-  const all = profiles.ok ? await detect(profiles.value.values(), process.env) : [];
-  const others = all.filter(({ profile, path }) => path !== null && profile.name !== "echo");
-  const names = others.map(({ profile }) => profile.name);
-  const more = names.length === 0 ? "see: fermata agents" : `installed: ${names.join(", ")}`;
-  process.stdout.write(`echo repeats each prompt; for another agent use --agent NAME (${more})\n`);
-}
-
-function optionLines(): string {
-  const lines = OPTION_NAMES.map((name) => {
-    const { placeholder, help } = OPTIONS[name];
-    const flag = placeholder === null ? `--${name}` : `--${name} ${placeholder}`;
-    return `  ${flag}\n        ${help}\n`;
-  });
-  return lines.join("");
 }
 
 function printFailure(refusal: Refusal, exitCode: number): number {

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { parseArgs } from "node:util";
 import { parseSessionId, parseTenantId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
@@ -14,6 +13,7 @@ import type {
   SessionStore,
   StoredRecord,
 } from "../../store/store.ts";
+import { readCommandLine } from "../command-line.ts";
 import {
   type DataAction,
   inStore,
@@ -87,7 +87,7 @@ function runOnSession(
 }
 
 const parse = (args: readonly string[]) =>
-  parseArgs({ args, options: TENANT_OPTIONS, allowPositionals: true });
+  readCommandLine({ args, options: TENANT_OPTIONS, allowPositionals: true });
 
 /** The audit entry for what an operator did to a session. */
 function operatorEntry(

@@ -1,6 +1,5 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
@@ -11,6 +10,7 @@ import { SessionLocator } from "../../store/locator.ts";
 import { tenantFolder } from "../../store/sqlite/database.ts";
 import { openersOf, unreadableIn } from "../../store/sqlite/openers.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { expectedWord, readCommandLine } from "../command-line.ts";
 import { tableText } from "../output.ts";
 import {
   type CommandOutput,
@@ -49,7 +49,7 @@ export function tenants(args: readonly string[]): Promise<number> {
 }
 
 const parse = (args: readonly string[]) =>
-  parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  readCommandLine({ args, options: OPTIONS, allowPositionals: true });
 
 function read(
   { yes: isSure }: ReturnType<typeof parse>["values"],
@@ -58,7 +58,7 @@ function read(
   const [verb, name, ...more] = words;
   if (verb === "list" && name === undefined) return ok((data) => inDirectory(data, listTenants));
   if (verb !== "delete" || name === undefined || more.length > 0) {
-    return wrong("expected list, or delete NAME");
+    return wrong(expectedWord(verb, "list, or delete NAME"));
   }
   const tenantId = readTenantName(name);
   if (!tenantId.ok) return tenantId;

@@ -136,7 +136,7 @@ describe("fermata tokens", () => {
     [["create", ...ADA, "--name", ""], "--name must"],
     [["create", ...ADA, "--tenant", ".."], "the name of a tenant"],
     [["rotate", "x", "--grace", "8d"], "--grace must be"],
-    [["list", "--nonsense"], "Unknown option"],
+    [["list", "--nonsense"], "there is no option --nonsense"],
   ])("refuses %j, and says why", async (args, why) => {
     const { folder, run } = await unmade();
     const { exitCode, stderr } = await run(...args);

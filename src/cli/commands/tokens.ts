@@ -1,12 +1,12 @@
-import { parseArgs } from "node:util";
 import { parseUserId, type TenantId, type UserId } from "../../core/id.ts";
 import { TOKEN_GRACE_MS_MAX, TOKEN_LIFE_MS_MAX, TOKEN_NAME_CHARS_MAX } from "../../core/limits.ts";
-import { parseRole, type Role } from "../../core/permission.ts";
+import { parseRole, ROLES, type Role } from "../../core/permission.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { Members } from "../../server/identity/members.ts";
 import { type IssuedToken, isInUse, type KeptToken, Tokens } from "../../server/identity/tokens.ts";
 import type { SessionStore } from "../../store/store.ts";
+import { expectedWord, oneOf, readCommandLine } from "../command-line.ts";
 import { minuteOf, tableText } from "../output.ts";
 import {
   type CommandOutput,
@@ -144,7 +144,7 @@ const OPTIONS = {
 } as const;
 
 const parse = (args: readonly string[]) =>
-  parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  readCommandLine({ args, options: OPTIONS, allowPositionals: true });
 
 type TokensFlags = ReturnType<typeof parse>["values"];
 
@@ -162,14 +162,14 @@ function readRequest(
       ? wrong("--grace must be a duration such as 30m or 12h, at most 7d")
       : ok({ act, id, graceMs });
   }
-  return wrong("expected create, list, revoke ID or rotate ID");
+  return wrong(expectedWord(act, "create, list, revoke ID or rotate ID"));
 }
 
 function readCreation({ user, role: word, expires, name }: TokensFlags): Result<TokensRequest> {
   const userId = parseUserId(user ?? "");
   if (userId === null) return wrong("--user must have only letters, digits and . _ : -");
   const role = parseRole(word);
-  if (role === null) return wrong("--role must be one of owner, admin, member, viewer");
+  if (role === null) return wrong(`--role must be ${oneOf(word ?? "", ROLES)}`);
   if (name !== undefined && !isName(name))
     return wrong("--name must have 1 to 128 printable characters");
   const lifeMs = expires === undefined ? null : durationMs(expires, TOKEN_LIFE_MS_MAX);

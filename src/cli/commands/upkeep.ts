@@ -1,5 +1,4 @@
 import { existsSync, readdirSync } from "node:fs";
-import { parseArgs } from "node:util";
 import type { TenantId } from "../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { missingSessions } from "../../session/health/missing-sessions.ts";
@@ -8,6 +7,7 @@ import { SessionLocator } from "../../store/index.ts";
 import { tenantsFolder } from "../../store/sqlite/database.ts";
 import { type Vacuumed, vacuumTenants } from "../../store/sqlite/vacuum.ts";
 import type { SessionKey } from "../../store/store.ts";
+import { readCommandLine } from "../command-line.ts";
 import { locatedFolder } from "../serve/store.ts";
 import { checkBundledStore } from "../store-marker.ts";
 import {
@@ -45,7 +45,7 @@ interface MissingFlags {
 /** Lists the sessions that the store lacks. */
 export function missing(args: readonly string[]): Promise<number> {
   const parse = (words: readonly string[]) =>
-    parseArgs({ args: words, options: MISSING_OPTIONS, allowPositionals: true });
+    readCommandLine({ args: words, options: MISSING_OPTIONS, allowPositionals: true });
   const read = (flags: MissingFlags, [extra]: readonly string[]) => {
     const { forget = false } = flags;
     if (extra !== undefined) return wrong(`"${extra}" is too much`);
@@ -106,7 +106,7 @@ Options:
 /** Makes the databases of a data directory as small as their content. */
 export function vacuum(args: readonly string[]): Promise<number> {
   const parse = (words: readonly string[]) =>
-    parseArgs({ args: words, options: DATA_OPTIONS, allowPositionals: true });
+    readCommandLine({ args: words, options: DATA_OPTIONS, allowPositionals: true });
   const read = (_: unknown, [extra]: readonly string[]) => {
     if (extra !== undefined) return wrong(`"${extra}" is too much`);
     return ok(vacuumAll);

@@ -3,10 +3,13 @@ import type { Agents } from "../../agent/agent.ts";
 import type { Credentials } from "../../agent/credential/credentials.ts";
 import type { AgentKeeper } from "../../agent/keeper.ts";
 import { openAgents } from "../../agent/open.ts";
-import { inheritedEnvironment } from "../../agent/process/environment.ts";
+import { environmentOf, inheritedEnvironment } from "../../agent/process/environment.ts";
+import { commandOf, detect } from "../../agent/process/spawn.ts";
 import { adHocProfile, withVariables } from "../../agent/profile/command-line.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
+import { unknownAgent } from "../../core/agent-name.ts";
+import { sentenceOf } from "../../core/error.ts";
 import { AGENT_MEMORY_PERCENT_MAX, AGENT_PROCESSES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { LocalShell } from "../../session/side/local-shell.ts";
@@ -52,7 +55,7 @@ function pickAgent(
   const name = agent ?? "echo";
   const profile = known.get(name);
   if (command === null && profile === undefined) {
-    return fail("agent_unknown", { profile: name, known: [...known.keys()].join(", ") });
+    return unknownAgent(name, known.keys());
   }
   const picked =
     command === null && profile !== undefined
@@ -61,6 +64,27 @@ function pickAgent(
   return picked.ok
     ? ok({ name: picked.value.name, own: [[picked.value.name, picked.value]] })
     : picked;
+}
+
+/** What people should know of the agent of a server that has started; null if nothing. */
+export async function agentNote(
+  options: ServeOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<string | null> {
+  const read = await readAgentProfiles(options);
+  if (!read.ok) return null;
+  const { profiles, defaultAgent } = read.value;
+  if (defaultAgent === "echo" && options.agent === null) {
+    const all = await detect(profiles.values(), env);
+    const others = all.filter(({ profile, path }) => path !== null && profile.name !== "echo");
+    const names = others.map(({ profile }) => profile.name);
+    const more = names.length === 0 ? "see: fermata agents" : `installed: ${names.join(", ")}`;
+    return `echo repeats each prompt; for another agent use --agent NAME (${more})`;
+  }
+  const profile = profiles.get(defaultAgent);
+  if (profile === undefined) return null;
+  const found = await commandOf(profile, environmentOf(profile, env, "").env);
+  return found.ok ? null : `${sentenceOf(found.refusal)} Sessions with it are refused until then.`;
 }
 
 /** The time limits of the command line override those of each profile. */

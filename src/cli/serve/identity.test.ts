@@ -8,7 +8,7 @@ import { Voters } from "../../server/identity/token-authenticator.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { value } from "../../store/kit/expect.ts";
 import { openAuthenticator, readJwtAuthenticator } from "./identity.ts";
-import { readServeOptions } from "./options.ts";
+import { readServeOptions } from "./read-options.ts";
 
 function optionsOf(...args: readonly string[]) {
   const home = mkdtempSync(join(tmpdir(), "fermata-identify-"));

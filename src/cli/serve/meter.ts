@@ -3,12 +3,12 @@ import { type AgentProfile, modelAliases } from "../../agent/profile/profile.ts"
 import { CREDIT_SWEEP_MS, PRICE_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type CallOff, SYSTEM_CLOCK } from "../../platform/clock.ts";
+import { fileFault } from "../../platform/file-fault.ts";
 import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import type { SessionHost } from "../../session/host.ts";
 import { settledSession } from "../../session/life/recovery.ts";
 import { LedgerMeter, type Meter, PriceTable, readPrices } from "../../session/meter/index.ts";
 import type { SessionStore } from "../../store/index.ts";
-import { messageOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
 import type { ServeOptions } from "./options.ts";
 
@@ -30,7 +30,8 @@ export async function readPriceFile(
     }
     return readPrices(await readFile(prices, "utf8"), aliases);
   } catch (thrown) {
-    return fail("invalid_server_config", { path: "--prices", reason: messageOf(thrown) });
+    const reason = `${prices}: ${fileFault(thrown)}`;
+    return fail("invalid_server_config", { path: "--prices", reason });
   }
 }
 

@@ -1,4 +1,5 @@
 import { OPTION_MS_MAX } from "../../core/limits.ts";
+import { oneOf } from "../command-line.ts";
 
 // The kinds of options of a server: what a value of each may be, and how it is read.
 
@@ -8,6 +9,8 @@ export interface ServeOption<Value> {
   readonly placeholder: string | null;
   /** Whether it may be repeated. */
   readonly isList: boolean;
+  /** The letter of its short form; null for most. */
+  readonly short: string | null;
   /** Further environment variables, which other servers of this kind read. */
   readonly variables: readonly string[];
   readonly default: Value;
@@ -18,6 +21,7 @@ export interface ServeOption<Value> {
 interface OptionHelp {
   readonly help: string;
   readonly placeholder?: string;
+  readonly short?: string;
   readonly variables?: readonly string[];
 }
 
@@ -45,7 +49,7 @@ export function choice<const Word extends string>(
 ): ServeOption<Word> {
   const parse = (raw: unknown) => {
     const found = words.find((word) => word === raw);
-    if (found === undefined) throw new Error(`it must be one of ${words.join(", ")}`);
+    if (found === undefined) throw new Error(`it must be ${oneOf(String(raw), words)}`);
     return found;
   };
   return { ...base(about, words.join("|")), default: fallback, parse };
@@ -80,8 +84,9 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["0", false],
 ]);
 
-function base({ help, placeholder, variables = [] }: OptionHelp, defaultPlaceholder: string) {
-  return { help, placeholder: placeholder ?? defaultPlaceholder, isList: false, variables };
+function base(about: OptionHelp, defaultPlaceholder: string) {
+  const { help, placeholder = defaultPlaceholder, short = null, variables = [] } = about;
+  return { help, placeholder, short, variables, isList: false };
 }
 
 export function parseText(raw: unknown): string {

@@ -1,7 +1,3 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { isObject } from "../../core/json.ts";
 import {
   AGENT_MEMORY_MB_MAX,
   AGENT_PROCESSES_CHOSEN_MAX,
@@ -9,8 +5,6 @@ import {
   TURN_MEMORY_MB_MAX,
 } from "../../core/limits.ts";
 import { MEDIATION_POLICIES } from "../../core/policy/ask.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
-import { homeOf, isMissingFile, messageOf } from "../home.ts";
 import {
   bytes,
   choice,
@@ -29,12 +23,15 @@ import {
 
 /**
  * The options of `fermata serve`. The name is the flag and the key in the file; in capitals, after
- * FERMATA_, it is the environment variable.
+ * FERMATA_, it is the environment variable. The order is that of the help.
  */
 export const OPTIONS = {
-  // Network and access
   hostname: text({ help: "Address to listen on (127.0.0.1)", placeholder: "HOST" }),
-  port: whole(0, 65_535, { help: "Port; 0 takes a free one (4170)", placeholder: "PORT" }),
+  port: whole(0, 65_535, {
+    help: "Port; 0 takes a free one (4170)",
+    placeholder: "PORT",
+    short: "p",
+  }),
   token: text({
     help: "The operator's token; callers from other machines need it, or one of `fermata tokens`",
     variables: ["QWEN_SERVER_TOKEN"],
@@ -77,7 +74,6 @@ export const OPTIONS = {
   "rate-limit-read": whole(1, 1_000_000, { help: "Reads per window (120)" }),
   "rate-limit-window-ms": positiveMs("Length of the window (60000)"),
 
-  // Sessions
   workspace: folders("Directory of sessions; may be repeated, the first is the default (.)"),
   "workspace-root": folders(
     "Directory below which tenants may add workspaces; may be repeated (anywhere)",
@@ -110,7 +106,6 @@ export const OPTIONS = {
   ),
   "enable-session-shell": toggle({ help: "Let clients run shell commands; needs a token" }),
 
-  // Events
   "event-ring-size": whole(1, 1_000_000, {
     help: "Events that a reconnecting client can get exactly (8000)",
   }),
@@ -126,8 +121,11 @@ export const OPTIONS = {
     "QWEN_SERVE_WRITER_IDLE_TIMEOUT_MS",
   ]),
 
-  // Agents
-  agent: text({ help: 'Agent of new sessions; see "fermata agents"', placeholder: "NAME" }),
+  agent: text({
+    help: 'Agent of new sessions; "fermata agents" lists them (echo)',
+    placeholder: "NAME",
+    short: "a",
+  }),
   "agent-command": text({
     help: "Command line of an agent that speaks ACP, instead of --agent; paths begin here",
     placeholder: "COMMAND",
@@ -155,7 +153,9 @@ export const OPTIONS = {
     "Directory that agents may use beside their workspaces; may be repeated (none)",
   ),
   preheat: toggle({ help: "Start the agent before the first session needs it" }),
-  "initialize-timeout-ms": positiveMs("Time limit for an agent's answer to a call (10000)"),
+  "initialize-timeout-ms": positiveMs(
+    "Time limit for an agent to start (60000), and to answer a call (10000)",
+  ),
   "channel-idle-timeout-ms": ms("How long an unused agent process stays (300000)"),
   "max-agents": whole(1, AGENT_PROCESSES_CHOSEN_MAX, {
     help: "Agent processes at a time, which tenants and users share (64)",
@@ -169,7 +169,6 @@ export const OPTIONS = {
     placeholder: "FILE",
   }),
 
-  // Credits
   prices: text({
     help: "File with prices of models and agents, which override the defaults",
     placeholder: "FILE",
@@ -178,7 +177,6 @@ export const OPTIONS = {
     help: "Default limit of tenants other than `local` (granted)",
   }),
 
-  // Storage and log
   store: {
     ...text({
       help: "Store of the sessions: a bundled one, or the file or package of another (sqlite)",
@@ -226,114 +224,11 @@ export type ServeOptions = {
 
 export const OPTION_NAMES: readonly OptionName[] = Object.keys(OPTIONS).filter(isOptionName);
 
-function isOptionName(name: string): name is OptionName {
+export function isOptionName(name: string): name is OptionName {
   return Object.hasOwn(OPTIONS, name);
 }
 
 /** The environment variable of an option: FERMATA_MAX_SESSIONS of `max-sessions`. */
 export function variableOf(name: string): string {
   return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
-}
-
-/** The raw values of one source, by option name, each with its origin for error messages. */
-type Source = ReadonlyMap<string, { readonly raw: unknown; readonly origin: string }>;
-
-/**
- * Reads the options of a server. A flag overrides the environment, and that overrides the file. A
- * malformed value is refused with its origin.
- */
-export async function readServeOptions(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-): Promise<Result<ServeOptions>> {
-  const removed = removedOption(args, env);
-  if (removed !== null) return removed;
-  const flags = fromFlags(args);
-  if (!flags.ok) return flags;
-  const variables = fromEnvironment(env);
-  const config = flags.value.get("config") ?? variables.get("config");
-  const file = await fromFile(config === undefined ? null : String(config.raw), env);
-  if (!file.ok) return file;
-  return parseOptions([flags.value, variables, file.value]);
-}
-
-/** Options of earlier versions, and what to do about them. */
-const REMOVED_OPTIONS: ReadonlyMap<string, string> = new Map([
-  ["verdict-lead-ms", "the option is gone: verdicts wait for the 202 to be read; remove it"],
-]);
-
-/** Refuses an option of an earlier version with what replaced it. */
-function removedOption(args: readonly string[], env: NodeJS.ProcessEnv): Result<never> | null {
-  for (const [name, reason] of REMOVED_OPTIONS) {
-    const isFlag = args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
-    const path = isFlag ? `--${name}` : variableOf(name);
-    if (isFlag || env[path]?.trim()) return fail("invalid_server_config", { path, reason });
-  }
-  return null;
-}
-
-function fromFlags(args: readonly string[]): Result<Source> {
-  const flags = OPTION_NAMES.map((name) => {
-    const { placeholder, isList } = OPTIONS[name];
-    const type = placeholder === null ? "boolean" : "string";
-    return [name, { type, multiple: isList } as const] as const;
-  });
-  const options = Object.fromEntries(flags);
-  try {
-    const { values } = parseArgs({ args: [...args], options, strict: true, allowNegative: true });
-    const entries = Object.entries(values);
-    return ok(new Map(entries.map(([name, raw]) => [name, { raw, origin: `--${name}` }])));
-  } catch (thrown) {
-    const [reason = ""] = messageOf(thrown).split(". ");
-    return fail("invalid_server_config", { path: "command line", reason });
-  }
-}
-
-function fromEnvironment(env: NodeJS.ProcessEnv): Source {
-  const source = new Map<string, { raw: unknown; origin: string }>();
-  for (const name of OPTION_NAMES) {
-    const { variables, isList } = OPTIONS[name];
-    const variable = [variableOf(name), ...variables].find((one) => env[one]?.trim());
-    const value = variable === undefined ? undefined : env[variable]?.trim();
-    if (variable === undefined || value === undefined) continue;
-    const raw = isList ? value.split(",").map((one) => one.trim()) : value;
-    source.set(name, { raw, origin: variable });
-  }
-  return source;
-}
-
-/** The default file may be missing; a file that the operator names must exist. */
-async function fromFile(named: string | null, env: NodeJS.ProcessEnv): Promise<Result<Source>> {
-  const path = named ?? join(homeOf(env), "config.json");
-  const wrong = (reason: string) => fail("invalid_server_config", { path, reason });
-  let config: unknown;
-  try {
-    config = JSON.parse(await readFile(path, "utf8"));
-  } catch (thrown) {
-    if (named === null && isMissingFile(thrown)) return ok(new Map());
-    return wrong(messageOf(thrown));
-  }
-  if (!isObject(config)) return wrong("it holds no object");
-  const unknown = Object.keys(config).find((name) => !isOptionName(name) || name === "config");
-  const removed = unknown === undefined ? undefined : REMOVED_OPTIONS.get(unknown);
-  if (removed !== undefined) return wrong(`"${unknown}": ${removed}`);
-  if (unknown !== undefined) return wrong(`"${unknown}" is no option; see fermata serve --help`);
-  const entries = Object.entries(config);
-  return ok(new Map(entries.map(([name, raw]) => [name, { raw, origin: `${name} in ${path}` }])));
-}
-
-function parseOptions(sources: readonly Source[]): Result<ServeOptions> {
-  const values: Record<string, unknown> = {};
-  for (const name of OPTION_NAMES) {
-    const option: ServeOption<unknown> = OPTIONS[name];
-    const found = sources.map((source) => source.get(name)).find((one) => one !== undefined);
-    try {
-      values[name] = found === undefined ? option.default : option.parse(found.raw);
-    } catch (thrown) {
-      const path = found?.origin ?? name;
-      return fail("invalid_server_config", { path, reason: messageOf(thrown) });
-    }
-  }
-  // Each value comes from its own option's parser.
-  return ok(values as ServeOptions);
 }

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { value } from "../../store/kit/expect.ts";
 import { startServer } from "../commands/serve.ts";
-import { readServeOptions } from "./options.ts";
+import { readServeOptions } from "./read-options.ts";
 
 /** A folder of its own, with a home in it, and how to start a server there. */
 function world() {

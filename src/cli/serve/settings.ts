@@ -9,6 +9,7 @@ import {
   TURN_MEMORY_HEAP_DIVISOR_MIN,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { fileFault } from "../../platform/file-fault.ts";
 import { WebFolder } from "../../server/page/web-folder.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
 import { canonical } from "../../server/workspaces.ts";
@@ -17,7 +18,7 @@ import {
   type SessionSettings,
   type TurnMemoryBounds,
 } from "../../session/world.ts";
-import { homeOf, messageOf } from "../home.ts";
+import { homeOf } from "../home.ts";
 import type { ServeOptions } from "./options.ts";
 import { scratchFolder } from "./workspace.ts";
 
@@ -108,10 +109,16 @@ async function missingDirectory(
   for (const folder of folders) {
     const found = await stat(folder).catch(() => null);
     if (found?.isDirectory()) continue;
-    const reason = `there is no directory "${folder}"`;
+    const reason = found === null ? missingText(folder) : `"${folder}" is a file, and no directory`;
     return fail("invalid_server_config", { path: option, reason });
   }
   return null;
+}
+
+/** In a file or a variable, no shell makes a home directory of "~". */
+function missingText(folder: string): string {
+  const how = folder.startsWith("~") ? "write the whole path instead of ~" : "make it first";
+  return `there is no directory "${folder}"; ${how}, or name another`;
 }
 
 /** The settings of all sessions. */
@@ -181,7 +188,7 @@ async function tokenOf(options: ServeOptions): Promise<Result<string | null>> {
     const read = (await readFile(path, "utf8")).trim();
     return read === "" ? wrong(`${path} is empty; write the token into it`) : ok(read);
   } catch (thrown) {
-    return wrong(messageOf(thrown));
+    return wrong(`${path}: ${fileFault(thrown)}`);
   }
 }
 
@@ -192,11 +199,18 @@ async function tlsOf(options: ServeOptions): Promise<Result<{ cert: string; key:
     const reason = "give both, or neither";
     return fail("invalid_server_config", { path: "--tls-cert and --tls-key", reason });
   }
+  const certText = await pemOf("--tls-cert", cert);
+  const keyText = await pemOf("--tls-key", key);
+  if (!certText.ok) return certText;
+  return keyText.ok ? ok({ cert: certText.value, key: keyText.value }) : keyText;
+}
+
+async function pemOf(option: string, path: string): Promise<Result<string>> {
   try {
-    return ok({ cert: await readFile(cert, "utf8"), key: await readFile(key, "utf8") });
+    return ok(await readFile(path, "utf8"));
   } catch (thrown) {
-    const path = "--tls-cert or --tls-key";
-    return fail("invalid_server_config", { path, reason: messageOf(thrown) });
+    const reason = `${path}: ${fileFault(thrown)}`;
+    return fail("invalid_server_config", { path: option, reason });
   }
 }
 

@@ -8,7 +8,7 @@ import { SecretGuard } from "../../store/index.ts";
 import { value } from "../../store/kit/expect.ts";
 import { ACME } from "../../store/kit/sample.ts";
 import { backup } from "../commands/backup.ts";
-import { readServeOptions } from "./options.ts";
+import { readServeOptions } from "./read-options.ts";
 import { openStore } from "./store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "fermata-store-module-"));

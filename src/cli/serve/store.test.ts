@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { SecretGuard } from "../../store/index.ts";
 import { value } from "../../store/kit/expect.ts";
 import { ACME } from "../../store/kit/sample.ts";
-import { readServeOptions } from "./options.ts";
+import { readServeOptions } from "./read-options.ts";
 import { openStore } from "./store.ts";
 
 it("tells the log where the files of a server's store are, and nobody else", async () => {

@@ -6,7 +6,7 @@ import { AgentUsers } from "../../agent/user/users.ts";
 import { OwnFolders } from "../../agent/workspace/location.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { SecretGuard } from "../../store/index.ts";
-import { readServeOptions } from "./options.ts";
+import { readServeOptions } from "./read-options.ts";
 import { openServerTools, readMcpConfig } from "./tools.ts";
 
 /** A home of its own, with this in its `mcp.json`. */
@@ -49,7 +49,10 @@ describe("the file of MCP servers", () => {
     expect(await choose(folder)).toMatchObject({
       refusal: {
         code: "invalid_server_config",
-        details: { path: join(folder, "mcp.json"), reason: expect.stringMatching(reason) },
+        details: {
+          path: `MCP file ${join(folder, "mcp.json")}`,
+          reason: expect.stringMatching(reason),
+        },
       },
     });
   });
@@ -59,7 +62,7 @@ describe("the file of MCP servers", () => {
     mkdirSync(join(folder, "mcp.json"));
     expect(await choose(folder)).toMatchObject({ refusal: { code: "invalid_server_config" } });
     const missing = await choose(folder, "--mcp-config", "/nowhere/mcp.json");
-    expect(missing).toMatchObject({ refusal: { details: { path: "/nowhere/mcp.json" } } });
+    expect(missing).toMatchObject({ refusal: { details: { path: "MCP file /nowhere/mcp.json" } } });
   });
 });
 

@@ -8,12 +8,13 @@ import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
 import { FilesLoader, type Loader, type LoadScope } from "../../loader/loader.ts";
+import { fileFault } from "../../platform/file-fault.ts";
 import type { Workspaces } from "../../server/workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";
 import { type McpServer, readMcpServers } from "../../tool/mcp/config.ts";
 import { type OpenTools, openTools } from "../../tool/open.ts";
 import type { Tools } from "../../tool/tool.ts";
-import { homeOf, isMissingFile, messageOf } from "../home.ts";
+import { homeOf, isMissingFile } from "../home.ts";
 import type { ServerLog } from "./log.ts";
 import type { ServeOptions } from "./options.ts";
 import type { DataFolder } from "./settings.ts";
@@ -35,13 +36,14 @@ export async function readMcpConfig(
     const { size } = await stat(path);
     if (size > MCP_CONFIG_BYTES_MAX) {
       const reason = `it has more than ${MCP_CONFIG_BYTES_MAX} bytes`;
-      return fail("invalid_server_config", { path, reason });
+      return fail("invalid_server_config", { path: `MCP file ${path}`, reason });
     }
     const servers = readMcpServers(await readFile(path, "utf8"), path);
     return servers.ok ? ok({ servers: servers.value, folder }) : servers;
   } catch (thrown) {
     if (named === null && isMissingFile(thrown)) return ok({ servers: [], folder });
-    return fail("invalid_server_config", { path, reason: messageOf(thrown) });
+    const reason = fileFault(thrown);
+    return fail("invalid_server_config", { path: `MCP file ${path}`, reason });
   }
 }
 

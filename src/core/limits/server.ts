@@ -352,3 +352,6 @@ export const HEALTH_REASONS_MAX = 100;
 
 /** Missing sessions that one look asks the store for again; the next look goes on behind them. */
 export const HEALTH_MISSING_CHECKED_MAX = 100;
+
+/** How long a server that finds its port taken looks for who has it. */
+export const PORT_OWNER_MS_MAX = 1_000;

@@ -145,16 +145,18 @@ export function extraConnections(max: number): number {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: "the port is in use; stop the other server, or choose another port",
+  EADDRINUSE:
+    "the port is in use; stop the other server, or choose another port (0 takes a free one)",
   EACCES: "this user may not use the port; choose one above 1023",
-  EADDRNOTAVAIL: "this machine does not have the address",
-  ENOTFOUND: "there is no such address",
+  EADDRNOTAVAIL: "this machine does not have the address; use one that it has, or 127.0.0.1",
+  ENOTFOUND: "there is no such name; use an address of this machine, or 127.0.0.1",
 };
 
 function listenFailed(
   { hostname, port }: ListenerOptions,
   error: NodeJS.ErrnoException | null,
 ): Result<never> {
-  const reason = REASONS[error?.code ?? ""] ?? error?.message ?? "the address has no port";
-  return fail("listen_failed", { address: `${nameInUrl(hostname)}:${port}`, reason });
+  const cause = error?.code ?? "none";
+  const reason = REASONS[cause] ?? error?.message ?? "the address has no port";
+  return fail("listen_failed", { address: `${nameInUrl(hostname)}:${port}`, reason, cause });
 }

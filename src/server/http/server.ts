@@ -40,6 +40,9 @@ function usualAuthenticator(token: string | null, log: Log): RequestAuthenticato
   return token === null ? withoutToken(log) : byToken([sharedToken(token)]);
 }
 
+/** In the header `Server` of every answer: so a second server can say who has its port. */
+export const SERVER_NAME = "fermata";
+
 /** The HTTP server: accepts requests, has the routes answer, and closes in order. */
 export class HttpServer {
   readonly #deps: ServerDeps;
@@ -152,6 +155,7 @@ export class HttpServer {
     const header = incoming.headers["x-request-id"];
     const requestId = requestIdOf(header?.toString(), randomUUID);
     response.setHeader("X-Request-Id", requestId);
+    response.setHeader("Server", SERVER_NAME);
     const connection = connectionOf(incoming);
     if (!connection.begin(response)) return;
     const answerHalfClosed = () => connection.answerHalfClosed();

@@ -1,4 +1,5 @@
 import type { TraceReader, WireLine } from "../../agent/keeper.ts";
+import { unknownAgent } from "../../core/agent-name.ts";
 import { refusal } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import {
@@ -79,7 +80,7 @@ export async function auditedAnswer(
 ): Promise<Answer> {
   const { agentNames } = daemon.sessions;
   if (!agentNames.includes(agent)) {
-    return refused(refusal("agent_unknown", { profile: agent, known: agentNames.join(", ") }));
+    return refused(unknownAgent(agent, agentNames).refusal);
   }
   const written = await audited(daemon, caller, act, { agent });
   return written.ok ? answer() : refused(written.refusal);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { unknownAgent } from "../../core/agent-name.ts";
 import { isUuid, parseSessionId, type SessionId, type TenantId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import {
@@ -15,7 +16,7 @@ import {
   AUTONOMY_PROFILES,
   type AutonomyProfile,
 } from "../../core/policy/risk.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { ok, type Result } from "../../core/result.ts";
 import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
 import { VISIBILITIES } from "../../core/session/visibility.ts";
 import { type ClientCommand, type SessionOptions, UNFINISHED_FORK } from "../../session/index.ts";
@@ -136,7 +137,7 @@ export async function readNewSession(
   const { agent = null, mode = null, autonomy = null, modelServiceId } = read.value;
   const { agentNames } = daemon.sessions;
   if (agent !== null && !agentNames.includes(agent)) {
-    return fail("agent_unknown", { profile: agent, known: agentNames.join(", ") });
+    return unknownAgent(agent, agentNames);
   }
   const isUsualAutonomy = autonomy === null && read.value.approvalMode === undefined;
   const profile = await profileOf(daemon, tenantId, read.value);

@@ -1,5 +1,6 @@
+import { unknownAgent } from "../../core/agent-name.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { ok, type Result } from "../../core/result.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { ModelChange } from "../../core/session/state.ts";
 import { personaDifference, skillDifference } from "../../core/skill/snapshot.ts";
@@ -158,9 +159,7 @@ export class Choices {
   /** Gives the session to another agent, which is told the conversation with the next prompt. */
   async changeAgent(key: SessionKey, to: string, actor: Actor): Promise<Result<AgentChange>> {
     const { agentNames } = this.#world.settings;
-    if (!agentNames.includes(to)) {
-      return fail("agent_unknown", { profile: to, known: agentNames.join(", ") });
-    }
+    if (!agentNames.includes(to)) return unknownAgent(to, agentNames);
     const found = await this.#find(key, actor);
     if (!found.ok) return found;
     const from = found.value.session.chosen.activeAgent;

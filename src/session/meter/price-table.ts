@@ -7,6 +7,7 @@ import {
 } from "../../core/limits.ts";
 import { costMicro, NO_TOKENS, type Price } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { parseJson } from "../../wire/operator-json.ts";
 import { bySpecificity, isPattern, matchesPattern, modelNames } from "./model-name.ts";
 import { DEFAULT_PRICES } from "./price-defaults.ts";
 
@@ -60,17 +61,17 @@ export interface Quote {
 
 /** Reads a price file; what it names replaces the whole row that there was. */
 export function readPrices(text: string, aliases?: ModelAliases): Result<PriceTable> {
-  try {
-    const read = priceFile.safeParse(JSON.parse(text));
-    if (read.success) return ok(new PriceTable(read.data, aliases));
-    const [issue] = read.error.issues;
-    return fail("invalid_server_config", {
-      path: `--prices ${issue?.path.join(".") ?? ""}`.trim(),
-      reason: issue?.message ?? "it is not valid",
-    });
-  } catch {
-    return fail("invalid_server_config", { path: "--prices", reason: "the file is no JSON" });
+  const { value, fault } = parseJson(text);
+  if (fault !== undefined) {
+    return fail("invalid_server_config", { path: "--prices", reason: `in the file, ${fault}` });
   }
+  const read = priceFile.safeParse(value);
+  if (read.success) return ok(new PriceTable(read.data, aliases));
+  const [issue] = read.error.issues;
+  return fail("invalid_server_config", {
+    path: `--prices ${issue?.path.join(".") ?? ""}`.trim(),
+    reason: issue?.message ?? "it is not valid",
+  });
 }
 
 /** What an agent calls its models, beside the names that others know: `default`, and the like. */

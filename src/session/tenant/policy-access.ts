@@ -1,3 +1,4 @@
+import { unknownAgent } from "../../core/agent-name.ts";
 import type { Refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import {
@@ -46,10 +47,7 @@ export class PolicyAccess {
     const { policies, settings } = this.#world;
     if (policies === undefined) return fail("token_required");
     const unknown = namedAgents(wanted.policy).find((name) => !settings.agentNames.includes(name));
-    if (unknown !== undefined) {
-      const known = settings.agentNames.join(", ");
-      return fail("agent_unknown", { profile: unknown, known });
-    }
+    if (unknown !== undefined) return unknownAgent(unknown, settings.agentNames);
     const by = { kind: "client", userId: viewer.userId } as const;
     const set = await policies.set(viewer.tenantId, wanted, by);
     if (!set.ok) return set;

@@ -16,7 +16,8 @@ function read(mcpServers: unknown) {
 function reasonOf(text: string) {
   const result = readMcpServers(text, FILE);
   if (result.ok) return "it was taken";
-  expect(result.refusal).toMatchObject({ code: "invalid_server_config", details: { path: FILE } });
+  const details = { path: `MCP file ${FILE}` };
+  expect(result.refusal).toMatchObject({ code: "invalid_server_config", details });
   return result.refusal.details.reason;
 }
 
@@ -79,8 +80,10 @@ describe("a file of MCP servers", () => {
 
   it("P11: is refused without a word of what stands in it", () => {
     const broken = '{"mcpServers": {"a": {"command": "x",\n"env": {"KEY": "sk-secret" oops}}}}';
-    expect(reasonOf(broken)).toBe("it is not JSON, see line 2 column 28");
-    expect(reasonOf("sk-secret")).toBe("it is not JSON");
+    expect(reasonOf(broken)).toMatch(/^it is not JSON: line 2, column 28: /);
+    expect(reasonOf("sk-secret")).toBe(
+      'it is not JSON: line 1, column 1: expected a value, found "s"',
+    );
     const long = { a: { command: "x", env: { KEY: "sk-secret".repeat(1_000) } } };
     expect(reasonOf(JSON.stringify({ mcpServers: long }))).not.toMatch(/sk-secret/);
   });

@@ -11,6 +11,7 @@ import {
   SECRET_CHARS_MIN,
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { parseJson } from "../../wire/operator-json.ts";
 
 /** A configured MCP server: a command with stdio, or an address. */
 export type McpServer = McpStdioServer | McpHttpServer;
@@ -36,9 +37,10 @@ export interface McpHttpServer {
  * be a secret.
  */
 export function readMcpServers(text: string, file: string): Result<readonly McpServer[]> {
-  const wrong = (reason: string) => fail("invalid_server_config", { path: file, reason });
-  const config = parsed(text);
-  if (typeof config === "string") return wrong(config);
+  const wrong = (reason: string) =>
+    fail("invalid_server_config", { path: `MCP file ${file}`, reason });
+  const config = parseJson(text);
+  if (config.fault !== undefined) return wrong(config.fault);
   const whole = WHOLE.safeParse(config.value);
   if (!whole.success) return wrong(faultIn(whole.error, ""));
   const entries = Object.entries(whole.data.mcpServers);
@@ -54,16 +56,6 @@ export function readMcpServers(text: string, file: string): Result<readonly McpS
     if (!disabled) servers.push({ name, ...server });
   }
   return ok(servers);
-}
-
-/** Names only the position of an error: the message of the parser would repeat the file. */
-function parsed(text: string): { readonly value: unknown } | string {
-  try {
-    return { value: JSON.parse(text) };
-  } catch (thrown) {
-    const [, position] = /\((line \d+ column \d+)\)/.exec(String(thrown)) ?? [];
-    return `it is not JSON${position === undefined ? "" : `, see ${position}`}`;
-  }
 }
 
 /** Without a colon, which separates the names of server and tool. */

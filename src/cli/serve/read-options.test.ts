@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { OPTION_NAMES, OPTIONS, readServeOptions, variableOf } from "./options.ts";
+import { OPTION_NAMES, OPTIONS, variableOf } from "./options.ts";
+import { mistypedVariables, readServeOptions } from "./read-options.ts";
 
 /** A home of its own, with this in its file. */
 function home(config?: unknown): NodeJS.ProcessEnv {
@@ -57,11 +58,12 @@ describe("an option of the server", () => {
 
   it.each([
     ["a flag that there is not", ["--prot", "1"], {}, "command line", /--prot/],
-    ["a word too many", ["now"], {}, "command line", /now/],
+    ["a word too many", ["now"], {}, "command line", /"now" is no option/],
     ["a port that is none", ["--port", "70000"], {}, "--port", /from 0 to 65535/],
     ["a number that is none", ["--max-sessions", "many"], {}, "--max-sessions", /whole number/],
     ["a negative time", [], { FERMATA_PROMPT_DEADLINE_MS: "-1" }, "FERMATA_PROMPT_", /whole/],
     ["a word of its own", ["--permission-policy", "dice"], {}, "--permission-policy", /consensus/],
+    ["a mistyped word", ["--session-scope", "singel"], {}, "--session-scope", /mean "single"\?/],
     ["an option that is gone", ["--verdict-lead-ms", "5"], {}, "--verdict-lead-ms", /remove it/],
     ["one that is gone", [], { FERMATA_VERDICT_LEAD_MS: "5" }, "FERMATA_VERDICT_", /is gone/],
     ["a switch of its own", [], { FERMATA_RATE_LIMIT: "maybe" }, "FERMATA_RATE_LIMIT", /true or/],
@@ -72,14 +74,71 @@ describe("an option of the server", () => {
     expect(details.reason).toMatch(reason);
   });
 
-  it("refuses a file that cannot be read, is none, or has names of its own", async () => {
-    const missing = await refusalOf(["--config", "/nowhere/config.json"], home());
-    expect(missing.details.reason).toMatch(/ENOENT/);
-    expect((await refusalOf([], home([]))).details.reason).toMatch(/no object/);
-    expect((await refusalOf([], home({ prot: 1 }))).details.reason).toMatch(/"prot" is no option/);
-    const gone = await refusalOf([], home({ "verdict-lead-ms": 5 }));
-    expect(gone.details.reason).toMatch(/"verdict-lead-ms": the option is gone.*remove it/);
+  it.each([
+    [
+      "that is half-written",
+      '{"port": 41',
+      /^it is not JSON: line 1, column 12: .*, found the end$/,
+    ],
+    ["that is empty", "", /^it is empty; write \{\} into it$/],
+    ["that holds a list", "[]", /^it holds no object, such as \{"port": 4170\}$/],
+    ["with a mistyped name", '{"prot": 1}', /^"prot" is no option \(did you mean "port"\?\); see/],
+    [
+      "with a name of its own",
+      '{"colour": 1}',
+      /^"colour" is no option; see fermata serve --help$/,
+    ],
+    ["with an option that is gone", '{"verdict-lead-ms": 5}', /"verdict-lead-ms": .*remove it/],
+  ])("refuses a config file %s", async (_, text, reason) => {
+    const env = home();
+    writeFileSync(join(env.FERMATA_HOME ?? "", "config.json"), text);
+    const { details } = await refusalOf([], env);
+    expect(details.path).toBe(`config file ${env.FERMATA_HOME}/config.json`);
+    expect(details.reason).toMatch(reason);
+  });
+
+  it("refuses a config file that cannot be read, and a value in it by its name", async () => {
+    const missing = await refusalOf(["--config", "/nowhere/ä b.json"], home());
+    expect(missing.details.path).toBe("config file /nowhere/ä b.json");
+    expect(missing.details.reason).toMatch(/no such file; check its path/);
+    const folder = await refusalOf(["--config", "/"], home());
+    expect(folder.details.reason).toMatch(/is a directory; name a file/);
     expect((await refusalOf([], home({ port: "x" }))).details.path).toMatch(/^port in /);
+  });
+
+  it("reads a config file with spaces and Unicode in its path", async () => {
+    const folder = join(home().FERMATA_HOME ?? "", "zwei Wörter 日本");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "config.json"), '{"data": "/a b/日本", "port": 7}');
+    const env = { FERMATA_HOME: folder };
+    expect(await chosen([], env)).toMatchObject({ data: "/a b/日本", port: 7 });
+  });
+
+  it("has short forms of two, and names the long one for other letters", async () => {
+    const short = await chosen(["-p", "7", "-a", "qwen"], home());
+    expect(short).toMatchObject({ port: 7, agent: "qwen" });
+    expect((await refusalOf(["-d", "x"], home())).details.reason).toMatch(/did you mean --data\?/);
+    expect((await refusalOf(["-t", "x"], home())).details.reason).toMatch(/did you mean --token\?/);
+  });
+
+  it("says where a word of the command line belongs", async () => {
+    expect((await refusalOf(["--port", "0", "serve"], home())).details.reason).toBe(
+      '"serve" is no option; a command comes first, and a directory is given as --workspace DIR',
+    );
+  });
+});
+
+describe("a variable of the environment", () => {
+  it("that is nearly one of ours is found, and all others are let be", () => {
+    const env = {
+      ...{ FERMATA_PROT: "1", FERMATA_MAX_SESSION: "2", FERMATA_HOEM: "/x" },
+      ...{ FERMATA_PORT: "1", FERMATA_SERVICE_HOST: "10.0.0.1", FERMATA_SEED: "3", PROT: "4" },
+    };
+    expect(mistypedVariables(env)).toEqual([
+      ["FERMATA_PROT", "FERMATA_PORT"],
+      ["FERMATA_MAX_SESSION", "FERMATA_MAX_SESSIONS"],
+      ["FERMATA_HOEM", "FERMATA_HOME"],
+    ]);
   });
 });
 
