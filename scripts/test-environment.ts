@@ -36,7 +36,7 @@ const STARTERS = [
 ];
 
 const THREADS = join(ROOT, "src/store/sqlite/thread.ts");
-const KEPT_THREAD = join(ROOT, "src/platform/kept-thread.fixture.ts");
+const KEPT_THREAD = join(ROOT, "scripts/kept-thread.ts");
 
 /**
  * Lets the modules under test start the programs of the build, each of which is one file, and lets

@@ -56,7 +56,7 @@ export function drawn<T>(from: fc.Arbitrary<T>): readonly T[] {
   return fc.sample(from, { numRuns: LIVES, seed: SEED });
 }
 
-/** An `expect` takes longer than all that it looks at here, so it is asked only to say what differs. */
+/** An `expect` takes longer than what it looks at here, so it is only asked what differs. */
 export function is(one: unknown, other: unknown) {
   if (!Object.is(one, other)) expect(one).toBe(other);
 }

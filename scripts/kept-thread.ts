@@ -1,15 +1,15 @@
 import { EventEmitter } from "node:events";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
-import type { Start } from "./kept-thread-host.fixture.ts";
+import type { Start } from "./kept-thread-host.ts";
 
-const HOST = new URL("kept-thread-host.fixture.ts", import.meta.url);
+const HOST = new URL("kept-thread-host.ts", import.meta.url);
 
 /** What a test has open at a time, and a little more. */
 const IDLE_MAX = 8;
 /** What a program leaves in memory goes with its thread. */
 const PROGRAMS_MAX = 32;
 
-const BUILD = new URL("../../dist/", import.meta.url).href;
+const BUILD = new URL("../dist/", import.meta.url).href;
 
 interface Host {
   readonly worker: Worker;

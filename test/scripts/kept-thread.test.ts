@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { KeptThread } from "./kept-thread.fixture.ts";
+import { KeptThread } from "../../scripts/kept-thread.ts";
 
 /** Says how often it was asked since it was loaded, where it runs, and what it was given. */
 const PROGRAM = `
