@@ -29,7 +29,7 @@ export const RACE_FULL: RaceScale = {
   ways: ["direct", "nginx", "Chromium"],
 };
 export const RACE_TINY: RaceScale = {
-  ...{ ...USUAL, server: "sources", sessions: 2, count: 20, busyMs: [50] },
+  ...{ ...USUAL, server: "at hand", sessions: 2, count: 20, busyMs: [50] },
   ways: ["direct"],
 };
 

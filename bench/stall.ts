@@ -37,7 +37,7 @@ interface StallScale {
 }
 
 export const STALL_FULL: StallScale = { server: "built", share: 1, aftermathMs: 100 };
-export const STALL_TINY: StallScale = { server: "sources", share: 0.002, aftermathMs: 10 };
+export const STALL_TINY: StallScale = { server: "at hand", share: 0.002, aftermathMs: 10 };
 
 interface Sent {
   readonly method: "GET" | "POST";

@@ -78,20 +78,25 @@ export function startBare(): Promise<ServerProcess> {
 }
 
 const ENTRIES = { built: "../bin/fermata.js", sources: "../test/server/entry.fixture.ts" };
+/** What tests start: the build, if it is of these sources. */
+const AT_HAND = process.env.FERMATA_TEST_BUILD ? "built" : "sources";
 
 /** The folders of a Fermata server: data, workspace and home. */
 export class ServerHome {
   readonly #entry: string;
   readonly #isBuilt: boolean;
+  readonly #needsBuild: boolean;
   #folder = "";
 
   constructor({ server }: Pick<WireScale, "server">) {
-    this.#entry = pathOf(ENTRIES[server]);
-    this.#isBuilt = server === "built";
+    const kind = server === "at hand" ? AT_HAND : server;
+    this.#entry = pathOf(ENTRIES[kind]);
+    this.#isBuilt = kind === "built";
+    this.#needsBuild = server === "built";
   }
 
   async open(): Promise<void> {
-    if (this.#isBuilt) await built();
+    if (this.#needsBuild) await built();
     this.#folder = await mkdtemp(join(tmpdir(), "fermata-bench-"));
     for (const name of ["home", "workspace"]) await mkdir(join(this.#folder, name));
     const agents = join(this.#folder, "home", "agents.json");

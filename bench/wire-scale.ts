@@ -1,7 +1,7 @@
 /** How large the trials of the wire are: as designed, or just large enough to run at all. */
 export interface WireScale {
-  /** The server as it is published, or from its sources: those need no build. */
-  readonly server: "built" | "sources";
+  /** The server as it is published, built anew, or what is there: the sources need no build. */
+  readonly server: "built" | "at hand";
   /** Events of one turn that streams. */
   readonly events: number;
   /** Streams of one session, of one trial each. */
@@ -34,7 +34,7 @@ export const FULL: WireScale = {
 
 /** For the test that every trial still runs. */
 export const TINY: WireScale = {
-  server: "sources",
+  server: "at hand",
   events: 20,
   subscribers: [2],
   crowd: { sessions: 2, streams: 2, events: 10 },

@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statfsSync } from "node:f
 import { freemem, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import type { VitestPluginContext } from "vitest/node";
 import { buildIsFresh } from "./freshness.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -34,7 +35,13 @@ const STARTERS = [
   "agent/user/user-files",
 ];
 
-/** Lets the modules under test start the programs of the build, each of which is one file. */
+const THREADS = join(ROOT, "src/store/sqlite/thread.ts");
+const KEPT_THREAD = join(ROOT, "scripts/kept-thread.ts");
+
+/**
+ * Lets the modules under test start the programs of the build, each of which is one file, and lets
+ * stores run theirs in threads that are kept for the next store.
+ */
 export function programsOfBuild() {
   const places = new Map(
     STARTERS.map((name) => [
@@ -45,11 +52,23 @@ export function programsOfBuild() {
   return {
     name: "programs-of-build",
     enforce: "pre" as const,
+    // vitest keeps what was transformed: without this, also for runs with another build.
+    configureVitest({ defineCacheKeyGenerator }: VitestPluginContext) {
+      defineCacheKeyGenerator(() => process.env.FERMATA_TEST_BUILD);
+    },
     transform(code: string, id: string) {
-      const place = process.env.FERMATA_TEST_BUILD ? places.get(id) : undefined;
+      if (!process.env.FERMATA_TEST_BUILD) return null;
+      if (id === THREADS) return withKeptThreads(code);
+      const place = places.get(id);
       return place === undefined ? null : code.replaceAll("import.meta.url", place);
     },
   };
+}
+
+function withKeptThreads(code: string): string {
+  const kept = code.replace("new Worker(this.#script,", "KeptThread.start(this.#script,");
+  if (kept === code) throw new Error(`${THREADS} does not start threads as it did`);
+  return `import { KeptThread } from ${JSON.stringify(KEPT_THREAD)};${kept}`;
 }
 
 /**

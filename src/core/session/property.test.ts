@@ -16,7 +16,7 @@ import type { SessionEvent } from "./event.ts";
 import { EVENT_TYPES } from "./event-table.ts";
 import { evolve } from "./evolve.ts";
 import { AGENT, dataOf, Life, steps } from "./life.fixture.ts";
-import { inEveryLife, SEED } from "./random-lives.fixture.ts";
+import { equals, inEveryLife, is, SEED } from "./random-lives.fixture.ts";
 import { pendingCount, type Session, waitingMessages } from "./state.ts";
 
 const verdicts = (events: readonly SessionEvent[]) =>
@@ -59,11 +59,11 @@ describe("whatever happens to a session", () => {
     inEveryLife(({ before, decision }) => {
       let at = before?.connection.sessionState ?? "inactive";
       for (const { from, to } of dataOf(decision.events, "session_status")) {
-        expect(from).toBe(at);
-        expect(VALID_TRANSITIONS[from].has(to)).toBe(true);
+        is(from, at);
+        is(VALID_TRANSITIONS[from].has(to), true);
         at = to;
       }
-      expect(decision.session?.connection.sessionState).toBe(at);
+      is(decision.session?.connection.sessionState, at);
     });
   });
 
@@ -74,7 +74,7 @@ describe("whatever happens to a session", () => {
       for (const { to } of dataOf(decision.events, "session_status")) {
         since = to === "error" ? ["error"] : [...since, to];
         const recovered = since[0] === "error" && (to === "ready" || to === "running");
-        expect(recovered && !since.includes("activating")).toBe(false);
+        is(recovered && !since.includes("activating"), false);
       }
     });
   });
@@ -82,7 +82,7 @@ describe("whatever happens to a session", () => {
   it("is decided by the same events that its log will show", () => {
     inEveryLife(({ before, decision }) => {
       const replayed = decision.events.reduce<Session | null>(evolve, before);
-      expect(replayed).toEqual(decision.session);
+      equals(replayed, decision.session);
     });
   });
 
@@ -91,8 +91,8 @@ describe("whatever happens to a session", () => {
       () => {},
       (life) => {
         const stored: SessionEvent[] = life.log.map((event) => JSON.parse(JSON.stringify(event)));
-        expect(stored).toEqual(life.log);
-        expect(stored.reduce<Session | null>(evolve, null)).toEqual(life.session);
+        equals(stored, life.log);
+        equals(stored.reduce<Session | null>(evolve, null), life.session);
       },
     );
   });
@@ -103,14 +103,14 @@ describe("whatever happens to a session", () => {
       if (before === null || before.connection.sessionState === "deactivating") return;
       const causes = dataOf(decision.events, "session_status").map(({ cause }) => cause);
       const idle = causes.some((cause) => /idle|evicted|detached/.test(cause));
-      expect(idle && pendingCount(before) > 0).toBe(false);
+      is(idle && pendingCount(before) > 0, false);
     });
   });
 
   it("a refusal without events leaves it as it was", () => {
     inEveryLife(({ before, decision }) => {
       if (decision.kind === "refused" && decision.events.length === 0) {
-        expect(decision.session).toBe(before);
+        is(decision.session, before);
       }
     });
   });
@@ -119,16 +119,16 @@ describe("whatever happens to a session", () => {
     inEveryLife(
       ({ decision }, life) => {
         const judged = verdicts(life.log).map(({ promptId }) => promptId);
-        expect(new Set(judged).size).toBe(judged.length);
+        is(new Set(judged).size, judged.length);
         if (decision.session === null) return;
         const admitted = dataOf(life.log, "prompt_admitted").length;
-        expect(pendingCount(decision.session)).toBe(admitted - judged.length);
+        is(pendingCount(decision.session), admitted - judged.length);
       },
       (life) => {
         life.give("close", {});
         const admitted = dataOf(life.log, "prompt_admitted").map(({ promptId }) => promptId);
         const judged = verdicts(life.log).map(({ promptId }) => promptId);
-        expect(judged.toSorted()).toEqual(admitted.toSorted());
+        equals(judged.toSorted(), admitted.toSorted());
       },
     );
   });
@@ -137,9 +137,9 @@ describe("whatever happens to a session", () => {
     inEveryLife(({ decision: { session } }) => {
       if (session === null) return;
       const { turn, sessionState } = session.connection;
-      expect(turn.currentReservation !== null).toBe(hasTurn(sessionState));
-      expect(session.running !== null).toBe(hasTurn(sessionState));
-      expect(turn.turnId).toBe(session.running?.turnId ?? null);
+      is(turn.currentReservation !== null, hasTurn(sessionState));
+      is(session.running !== null, hasTurn(sessionState));
+      is(turn.turnId, session.running?.turnId ?? null);
     });
   });
 
@@ -149,10 +149,13 @@ describe("whatever happens to a session", () => {
       (life) => {
         life.give("recovery", {});
         const account = accountOf(life.log);
-        expect([...account.openByTurn]).toEqual([]);
-        expect(account.openMicro).toBe(0);
+        equals([...account.openByTurn], []);
+        is(account.openMicro, 0);
         const charged = dataOf(life.log, "credits_settled").map(({ chargedMicro }) => chargedMicro);
-        expect(account.chargedMicro).toBe(charged.reduce((sum, micro) => sum + micro, 0));
+        is(
+          account.chargedMicro,
+          charged.reduce((sum, micro) => sum + micro, 0),
+        );
       },
     );
   });
@@ -160,7 +163,7 @@ describe("whatever happens to a session", () => {
   it("nothing of a turn is left when it is over", () => {
     inEveryLife(({ decision: { session } }) => {
       if (session !== null && session.running === null) {
-        expect(session.connection.turn).toEqual(EMPTY_TURN);
+        equals(session.connection.turn, EMPTY_TURN);
       }
     });
   });
@@ -168,7 +171,7 @@ describe("whatever happens to a session", () => {
   it("is `waiting` exactly while people have something to answer", () => {
     inEveryLife(({ decision: { session } }) => {
       const open = session?.connection.turn.openAsks.size ?? 0;
-      expect(open > 0).toBe(session?.connection.sessionState === "waiting");
+      is(open > 0, session?.connection.sessionState === "waiting");
     });
   });
 
@@ -176,7 +179,7 @@ describe("whatever happens to a session", () => {
     inEveryLife(
       ({ decision: { session } }) => {
         if (session !== null && hasTurn(session.connection.sessionState)) {
-          expect(session.phase).toBe("Active");
+          is(session.phase, "Active");
         }
       },
       (life) => expect(spell(life.log)).toMatch(LEGAL_LIFE),
@@ -191,15 +194,15 @@ describe("whatever happens to a session", () => {
       }
       const phases = dataOf(decision.events, "session_lifecycle").map(({ event }) => event);
       const leaves = steps(decision.events).some((step) => /deactivating|inactive$/.test(step));
-      expect(phases.includes("SessionTurnEnd")).toBe(phases.includes("SessionPersisted"));
-      expect(phases.includes("SessionPersisted") || leaves).toBe(true);
+      is(phases.includes("SessionTurnEnd"), phases.includes("SessionPersisted"));
+      is(phases.includes("SessionPersisted") || leaves, true);
     });
   });
 
   it("remembers why it ends exactly as long as it is ending", () => {
     inEveryLife(({ decision: { session } }) => {
       const taken = session?.connection.sessionState === "deactivating";
-      expect(session?.ending !== null && !taken).toBe(false);
+      is(session?.ending !== null && !taken, false);
     });
   });
 
@@ -207,10 +210,10 @@ describe("whatever happens to a session", () => {
     inEveryLife(({ decision: { session } }) => {
       if (session === null) return;
       const messageCount = waitingMessages(session).length;
-      expect(messageCount).toBeLessThanOrEqual(STEERED_MESSAGES_MAX);
-      expect(pendingCount(session) - messageCount).toBeLessThanOrEqual(PROMPTS_PENDING_MAX);
-      expect(session.clients.size).toBeLessThanOrEqual(CLIENTS_MAX);
-      expect(session.resolvedAsks.size).toBeLessThanOrEqual(ASKS_RESOLVED_MAX);
+      is(messageCount <= STEERED_MESSAGES_MAX, true);
+      is(pendingCount(session) - messageCount <= PROMPTS_PENDING_MAX, true);
+      is(session.clients.size <= CLIENTS_MAX, true);
+      is(session.resolvedAsks.size <= ASKS_RESOLVED_MAX, true);
     });
   });
 
@@ -220,12 +223,12 @@ describe("whatever happens to a session", () => {
       (life) => {
         const queue = life.now.queue;
         const first = life.give("recovery", {});
-        expect(first.kind).toBe("accepted");
+        is(first.kind, "accepted");
         expect(life.now).toMatchObject({ phase: "Closed", running: null, ending: null, queue });
-        expect(life.state).toBe("inactive");
-        expect(life.turn).toEqual(EMPTY_TURN);
-        expect(life.give("recovery", {}).events).toEqual([]);
-        expect(life.give("store_failure", {}).events).toEqual([]);
+        is(life.state, "inactive");
+        equals(life.turn, EMPTY_TURN);
+        equals(life.give("recovery", {}).events, []);
+        equals(life.give("store_failure", {}).events, []);
       },
     );
   });
@@ -237,7 +240,7 @@ describe("whatever happens to a session", () => {
         life.give("close", {});
         life.give("agent_status", { status: "error", message: "will not go" }, AGENT);
         expect(life.now).toMatchObject({ phase: "Closed", closed: true, queue: [], running: null });
-        expect(life.state).toBe("inactive");
+        is(life.state, "inactive");
       },
     );
   });
@@ -246,8 +249,8 @@ describe("whatever happens to a session", () => {
     inEveryLife(({ before, decision }) => {
       if (before === null || decision.session === null) return;
       const said = decision.events.some(({ type }) => CHOICES.has(type));
-      if (!said) expect(decision.session.chosen).toBe(before.chosen);
-      expect(decision.session.fixed).toBe(before.fixed);
+      if (!said) is(decision.session.chosen, before.chosen);
+      is(decision.session.fixed, before.fixed);
     });
   });
 
@@ -260,10 +263,10 @@ describe("whatever happens to a session", () => {
         return event.type === "approval_mode_changed" && event.data.isWordOnly !== true;
       });
       if (!isMoved && !types.includes("agent_mode_changed")) {
-        expect(agentMode).toBe(before.connection.agentMode);
+        is(agentMode, before.connection.agentMode);
       }
       if (isMoved || types.includes("autonomy_profile_changed")) return;
-      expect(autonomyProfile).toBe(before.connection.autonomyProfile);
+      is(autonomyProfile, before.connection.autonomyProfile);
     });
   });
 
@@ -271,7 +274,7 @@ describe("whatever happens to a session", () => {
     inEveryLife(({ decision: { session } }) => {
       if (session === null) return;
       const named = approvalMeaning(session.chosen.approvalMode).agentMode;
-      if (named !== null) expect(session.connection.agentMode).toBe(named);
+      if (named !== null) is(session.connection.agentMode, named);
     });
   });
 
@@ -282,7 +285,7 @@ describe("whatever happens to a session", () => {
       const { autonomyProfile } = session.connection;
       for (const tier of RISK_TIERS) {
         const isPromised = profileAllows(promised, tier);
-        expect(isPromised && !profileAllows(autonomyProfile, tier)).toBe(false);
+        is(isPromised && !profileAllows(autonomyProfile, tier), false);
       }
     });
   });
@@ -299,7 +302,7 @@ describe("whatever happens to a session", () => {
       (life) => {
         let whole: Session | null = null;
         for (const event of life.log) whole = evolve(whole, event);
-        expect(whole).toEqual(life.session);
+        equals(whole, life.session);
         life.log.filter(isKept).reduce<Session | null>(evolve, null);
       },
     );
@@ -357,7 +360,7 @@ function accountOf(log: readonly SessionEvent[]): Account {
   });
   return entries.reduce((account, entry) => {
     const posting = postEntry(account, entry, null, "committed");
-    expect(posting.kind).toBe("posted");
+    is(posting.kind, "posted");
     return posting.kind === "posted" ? posting.account : account;
   }, emptyAccount("granted"));
 }

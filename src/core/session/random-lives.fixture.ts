@@ -1,13 +1,20 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
+import { expect } from "vitest";
 import { anything, commandFor } from "./anything.fixture.ts";
+import type { Command } from "./command.ts";
 import type { Decision } from "./draft.ts";
 import { Life } from "./life.fixture.ts";
 import type { Session } from "./state.ts";
 
 /** On how many random lives each promise is tried; more with FERMATA_LIVES. */
-const LIVES = Number(process.env.FERMATA_LIVES ?? 2_000);
+export const LIVES = Number(process.env.FERMATA_LIVES ?? 2_000);
 
-type Step = { readonly before: Session | null; readonly decision: Decision };
+type Step = {
+  readonly before: Session | null;
+  readonly command: Command;
+  readonly decision: Decision;
+};
 
 type Intents = Parameters<Parameters<typeof anything.map>[0]>[0];
 type LivedLife = { readonly intents: Intents; readonly steps: readonly Step[] };
@@ -25,7 +32,8 @@ function lived(intents: Intents): readonly Step[] {
   const life = begun();
   return intents.map((intent, step) => {
     const before = life.session;
-    return { before, decision: life.submit(commandFor(life, intent, step + 2)) };
+    const command = commandFor(life, intent, step + 2);
+    return { before, command, decision: life.submit(command) };
   });
 }
 
@@ -43,22 +51,42 @@ function* randomLives(): Generator<LivedLife> {
   }
 }
 
+/** What is drawn for each life besides, by its number. */
+export function drawn<T>(from: fc.Arbitrary<T>): readonly T[] {
+  return fc.sample(from, { numRuns: LIVES, seed: SEED });
+}
+
+/** An `expect` takes longer than what it looks at here, so it is only asked what differs. */
+export function is(one: unknown, other: unknown) {
+  if (!Object.is(one, other)) expect(one).toBe(other);
+}
+
+export function equals(one: unknown, other: unknown) {
+  if (!isDeepStrictEqual(one, other)) expect(one).toEqual(other);
+}
+
 /** Goes through every random life and looks at each step of it; on a failure it looks for less. */
-export function inEveryLife(look: (step: Step, life: Life) => void, end?: (life: Life) => void) {
-  const goThrough = (steps: readonly Step[]) => {
+export function inEveryLife(
+  look: (step: Step, life: Life) => void,
+  end?: (life: Life, number: number) => void,
+) {
+  const goThrough = (steps: readonly Step[], number: number) => {
     const life = begun();
     for (const step of steps) {
       life.session = step.decision.session;
       life.log.push(...step.decision.events);
       look(step, life);
     }
-    end?.(life);
+    end?.(life, number);
   };
+  let lives = 0;
   for (const { intents, steps } of randomLives()) {
+    const number = lives;
+    lives += 1;
     try {
-      goThrough(steps);
+      goThrough(steps, number);
     } catch (thrown) {
-      const live = fc.property(anything, (fewer) => goThrough(lived(fewer)));
+      const live = fc.property(anything, (fewer) => goThrough(lived(fewer), number));
       fc.assert(live, { seed: SEED, examples: [[intents]], numRuns: 1 });
       throw thrown;
     }

@@ -5,15 +5,13 @@ import { isObject } from "../json.ts";
 import { SESSION_STATES } from "../status.ts";
 import { EMPTY_TURN } from "../turn.ts";
 import { COMMAND_TYPES } from "./admission.ts";
-import { anything, commandFor } from "./anything.fixture.ts";
+import { commandFor } from "./anything.fixture.ts";
 import { decide } from "./decide.ts";
 import type { SessionEvent } from "./event.ts";
 import { AGENT, dataOf, Life, newPrompt, noCredit, SERVER } from "./life.fixture.ts";
+import { drawn, equals, inEveryLife, is, LIVES } from "./random-lives.fixture.ts";
 import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest, writeSlot } from "./slot.ts";
 import { atWork, type Session } from "./state.ts";
-
-/** How many random lives each promise is tried on; more with FERMATA_LIVES. */
-const LIVES = Number(process.env.FERMATA_LIVES ?? 2_000);
 
 /** No test is to fail by a clock: this is twenty times what the slowest of them takes here. */
 const LIVES_MS_MAX = LIVES * 50;
@@ -21,7 +19,7 @@ const LIVES_MS_MAX = LIVES * 50;
 const read = (text: string) => readSlot(CORE_SLOT.version, text);
 
 /** Slow, but says what differs; so it is asked only if something does. */
-function same(one: unknown, other: unknown) {
+function isSame(one: unknown, other: unknown) {
   if (!isDeepStrictEqual(one, other)) expect(one).toStrictEqual(other);
 }
 
@@ -30,34 +28,31 @@ function again(session: Session): Session {
   const text = writeSlot(session);
   const back = read(text);
   if (back === null) return expect.fail(`the slot cannot be read: ${text}`);
-  same(back, session);
-  expect(writeSlot(back)).toBe(text);
+  isSame(back, session);
+  is(writeSlot(back), text);
   return back;
 }
 
 describe("the slot of any session", { timeout: LIVES_MS_MAX }, () => {
   it("P4: gives that session back, and the next command comes to the same on both", () => {
-    const live = fc.property(anything, (intents) => {
-      const life = new Life().created();
-      let back = again(life.now);
-      for (const [step, intent] of intents.entries()) {
-        const before = life.session;
-        const command = commandFor(life, intent, step + 2);
-        const { session: _, ...decided } = decide(back, command);
-        const { session, ...decision } = life.submit(command);
-        same(decided, decision);
-        if (session !== before) back = again(life.now);
-      }
+    let known: Session | null = null;
+    let back: Session | null = null;
+    inEveryLife(({ before, command, decision: { session, ...decision } }) => {
+      if (before === null || session === null) return expect.fail("there is no session");
+      const same = before === known && back !== null ? back : again(before);
+      const { session: _, ...decided } = decide(same, command);
+      isSame(decided, decision);
+      back = session === before ? same : again(session);
+      known = session;
     });
-    fc.assert(live, { numRuns: LIVES });
   });
 
   it("P4: damaged, gives nothing, or a session that any command can meet and that can rest", () => {
     const states = new Set<string>();
-    const live = fc.property(anything, damages, (intents, hurt) => {
-      const life = lived(intents);
+    const hurts = drawn(damages);
+    atTheEndOfEveryLife((life, number) => {
       const text = writeSlot(life.now);
-      for (const damage of hurt) {
+      for (const damage of hurts[number] ?? []) {
         const session = read(damaged(text, damage));
         if (session === null) continue;
         states.add(session.connection.sessionState);
@@ -65,55 +60,52 @@ describe("the slot of any session", { timeout: LIVES_MS_MAX }, () => {
         comesToRest(session);
       }
     });
-    fc.assert(live, { numRuns: LIVES });
     // Some damage is none, such as another word in a text; so all of this has been tried.
     expect([...states].toSorted()).toEqual([...SESSION_STATES].toSorted());
   });
 
   it("P6: cut short, gives nothing", () => {
-    const live = fc.property(anything, fc.nat(), (intents, cut) => {
-      const text = writeSlot(lived(intents).now);
-      expect(read(text.slice(0, cut % text.length))).toBeNull();
+    const cuts = drawn(fc.nat());
+    atTheEndOfEveryLife((life, number) => {
+      const text = writeSlot(life.now);
+      is(read(text.slice(0, (cuts[number] ?? 0) % text.length)), null);
     });
-    fc.assert(live, { numRuns: LIVES });
   });
 });
 
 describe("a session whose slot is lost", { timeout: LIVES_MS_MAX }, () => {
   it("P6: goes on from its manifest and the events since its snapshot, or more of them", () => {
-    const live = fc.property(anything, fc.nat(), (intents, pick) => {
-      const life = lived(intents);
+    const picks = drawn(fc.nat());
+    atTheEndOfEveryLife((life, number) => {
       const lost = sessionFromManifest(MANIFEST, recordOf(life.now), "echo");
       const snapshot = life.log.findLastIndex(isSnapshot) + 1;
-      for (const from of [snapshot, pick % (snapshot + 1)]) {
+      for (const from of [snapshot, (picks[number] ?? 0) % (snapshot + 1)]) {
         const session = life.log.slice(from).reduce<Session>(evolveLost, lost);
         goesOnWith(session, life.now);
         const rest = again(comesToRest(session));
-        expect(rest.closed).toBe(comesToRest(life.now).closed);
+        is(rest.closed, comesToRest(life.now).closed);
         worksAgain(rest);
       }
     });
-    fc.assert(live, { numRuns: LIVES });
   });
 
   it("P2: has each verdict that its log does not have, exactly once", () => {
-    const live = fc.property(anything, (intents) => {
-      const life = lived(intents);
+    atTheEndOfEveryLife((life) => {
       const lost = sessionFromManifest(MANIFEST, recordOf(life.now), "echo");
       const since = life.log.slice(life.log.findLastIndex(isSnapshot) + 1);
       const session = since.reduce<Session>(evolveLost, lost);
       const { events } = decide(session, { type: "recovery", atMs: 1, actor: SERVER });
       const due = atWork(life.now).map(({ promptId }) => promptId);
-      expect(dataOf(events, "turn_error").map(({ promptId }) => promptId)).toEqual(due);
+      equals(
+        dataOf(events, "turn_error").map(({ promptId }) => promptId),
+        due,
+      );
     });
-    fc.assert(live, { numRuns: LIVES });
   });
 });
 
-function lived(intents: Parameters<Parameters<typeof anything.map>[0]>[0]): Life {
-  const life = new Life().created();
-  for (const [step, intent] of intents.entries()) life.submit(commandFor(life, intent, step + 2));
-  return life;
+function atTheEndOfEveryLife(look: (life: Life, number: number) => void) {
+  inEveryLife(() => {}, look);
 }
 
 function meetsEveryCommand(session: Session, pick: number) {
@@ -127,32 +119,34 @@ function meetsEveryCommand(session: Session, pick: number) {
 function comesToRest(session: Session): Session {
   const { kind, session: rest } = decide(session, { type: "recovery", atMs: 1, actor: SERVER });
   if (rest === null) return expect.fail("there is no session any more");
-  expect(kind).toBe("accepted");
-  expect(rest).toMatchObject({ phase: "Closed", running: null, ending: null });
-  expect(rest.connection).toMatchObject({ sessionState: "inactive", turn: EMPTY_TURN });
+  is(kind, "accepted");
+  const { phase, running, ending, connection } = rest;
+  equals({ phase, running, ending }, { phase: "Closed", running: null, ending: null });
+  const { sessionState, turn } = connection;
+  equals({ sessionState, turn }, { sessionState: "inactive", turn: EMPTY_TURN });
   return rest;
 }
 
 /** The turn at work is the same, and no prompt comes back to life. */
 function goesOnWith(session: Session, { running, queue, connection }: Session) {
   const { currentReservation } = connection.turn;
-  expect(session.running?.turnId).toBe(running?.turnId);
-  expect(session.running?.stamp).toEqual(running?.stamp);
-  expect(session.connection.turn.currentReservation).toEqual(currentReservation);
+  is(session.running?.turnId, running?.turnId);
+  equals(session.running?.stamp, running?.stamp);
+  equals(session.connection.turn.currentReservation, currentReservation);
   const waiting = new Set(queue.map(({ promptId }) => promptId));
-  expect(session.queue.filter(({ promptId }) => !waiting.has(promptId))).toEqual([]);
+  is(session.queue.filter(({ promptId }) => !waiting.has(promptId)).length, 0);
 }
 
 /** Loaded, activated and prompted, it has a turn. */
 function worksAgain(session: Session) {
   const life = new Life();
   life.session = session;
-  expect(life.give("resume", { skipped: [] }).kind).toBe("accepted");
+  is(life.give("resume", { skipped: [] }).kind, "accepted");
   life.give("activate", {});
   life.give("agent_status", { status: "connected", agentSessionId: null, context: "new" }, AGENT);
   for (const { promptId } of life.now.queue) life.give("remove_prompt", { promptId });
   life.give("prompt", { ...newPrompt("p-next"), start: noCredit("t-next") });
-  expect(life.state).toBe("running");
+  is(life.state, "running");
 }
 
 const MANIFEST = {

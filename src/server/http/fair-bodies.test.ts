@@ -221,7 +221,8 @@ describe("P10: the memory for bodies has shares", () => {
   });
 
   it("and a small body passes where the share is used up", async () => {
-    const world = await serve([sink], {}, { authenticator: BY_NAME });
+    // What is held is not too slow, however slow the machine is.
+    const world = await serve([sink], {}, { authenticator: BY_NAME, clock: new ManualClock() });
     const ada = { token: "acme/ada" };
     for (let count = 0; count < 7; count += 1) await hold(world, ada, LARGE);
     await expect

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parseUserId } from "../../core/id.ts";
 import { CLIENTS_MAX, SUBSCRIBERS_MAX } from "../../core/limits.ts";
 import { PlayedAgents, playedSession } from "../played-agents.fixture.ts";
-import { ada, bob, named } from "../runtime.fixture.ts";
+import { ada, bob, named, read } from "../runtime.fixture.ts";
 import { promptOf, Stage, value } from "../stage.fixture.ts";
 
 const carol = named("carol");
@@ -26,6 +26,8 @@ describe("P10: the slots of clients", () => {
     const { runtime, key, live, isThere, fill } = await opened();
     const from = { after: null, epoch: null };
     const stream = value(await runtime.subscribe(key, { ...from, clientId: ada.clientId }));
+    // One that is not read for long is ended, however slow the machine is.
+    const reading = read(stream, "never");
     await fill(null, CLIENTS_MAX - 1);
     expect(live.session.clients.size).toBe(CLIENTS_MAX);
     value(await runtime.resume(key, bob));
@@ -36,6 +38,7 @@ describe("P10: the slots of clients", () => {
     // What is known of those that made room is forgotten with them.
     expect(live.attendance.present).toHaveLength(CLIENTS_MAX);
     stream.cancel();
+    await reading;
     await runtime.shutDown(AbortSignal.abort());
   });
 
