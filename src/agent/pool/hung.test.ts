@@ -21,7 +21,7 @@ describe("an agent that answers nothing but initialize", () => {
     const profile = stage.odd("hangs", impatient);
     expect(await stage.refused(profile)).toMatchObject({
       code: "agent_call_timeout",
-      details: { method: "session/new" },
+      details: { method: "session/new", option: "--initialize-timeout-ms" },
     });
     await expect.poll(() => stage.marks()).toEqual([]);
     await stage.refused(profile, { past: pastOf("S", "Hi.") });

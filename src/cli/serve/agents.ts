@@ -84,7 +84,7 @@ export async function agentNote(
   const profile = profiles.get(defaultAgent);
   if (profile === undefined) return null;
   const found = await commandOf(profile, environmentOf(profile, env, "").env);
-  return found.ok ? null : `${sentenceOf(found.refusal)} Sessions with it are refused until then.`;
+  return found.ok ? null : `No session can start yet. ${sentenceOf(found.refusal)}`;
 }
 
 /** The time limits of the command line override those of each profile. */
