@@ -31,7 +31,9 @@ export const AGENT_METHOD_COVERAGE: Rows = {
   "session/prompt": { does: "for each turn, and for messages into a turn" },
   "session/cancel": { does: "when a turn is cancelled" },
   "session/set_mode": { does: "for `POST /session/:id/agent-mode`, and to make the agent ask" },
-  "session/set_config_option": { does: "for the model, its settings and `POST /session/:id/config-option`" },
+  "session/set_config_option": {
+    does: "for the model, its settings and `POST /session/:id/config-option`",
+  },
   "session/archive": { refuses: OWN_LIST },
   "session/unarchive": { refuses: OWN_LIST },
   "session/status": { refuses: "the server tries to restore a session, and has other ways if not" },
