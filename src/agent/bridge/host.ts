@@ -152,8 +152,7 @@ export class AgentHost {
     if (!this.isOpen) {
       return fail("agent_gone", { exit: this.#isAlive ? "it is full" : await this.exit(null) });
     }
-    const maySignIn = this.maySignIn(request);
-    const signInFirst = this.#signIn.refusalFor({ maySignIn });
+    const signInFirst = this.#signIn.refusalFor(this.signInContext(request));
     if (signInFirst !== null) return signInFirst;
     const session = new BridgeSession(this, request, listener);
     this.#join(session);
@@ -270,11 +269,6 @@ export class AgentHost {
     if (this.#claims.forgottenCount >= AGENT_SESSIONS_FORGOTTEN_MAX) this.retire();
   }
 
-  /** Who signs in does so for all who share the home: that is for the operator (P8). */
-  maySignIn({ userId }: Pick<ConnectRequest, "userId">): boolean {
-    return this.#hasOwnHome || userId === null;
-  }
-
   /** What is known when the agent asks for a sign-in in a session of this user. */
   signInContext({ tenantId, userId }: Pick<ConnectRequest, "tenantId" | "userId">): SignInNeed {
     const { profile, abilities, process, redacted } = this;
@@ -283,7 +277,8 @@ export class AgentHost {
     const home = ` --agent-homes DIR --tenant ${tenantId}${user}`;
     const holderOptions = this.#hasOwnHome ? home : "";
     const { authMethods: offered } = abilities;
-    return { profile, offered, variables: process.variables, holderOptions, redacted };
+    const maySignIn = this.#hasOwnHome || userId === null;
+    return { profile, offered, variables: process.variables, holderOptions, maySignIn, redacted };
   }
 
   /** Gives the process no further session, so that it ends with its last. */

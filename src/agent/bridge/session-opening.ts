@@ -54,7 +54,7 @@ export class SessionOpening {
   }
 
   get maySignIn(): boolean {
-    return this.#host.maySignIn(this.#session.request);
+    return this.#host.signInContext(this.#session.request).maySignIn;
   }
 
   withhold() {

@@ -77,7 +77,7 @@ describe("an agent that wants a page opened before it makes a session", () => {
     expect(sentenceOf(inUrl)).toContain("nobody opened the page");
   });
 
-  it("P8: has it told to no user who shares its home with others: they would sign in for all", async () => {
+  it("P8: tells it to no user who shares its home: they would sign in for all", async () => {
     const stage = new Stage();
     const profile = signingIn(stage);
     const ann = { userId: user("ann") };

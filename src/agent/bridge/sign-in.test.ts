@@ -45,7 +45,7 @@ describe("an agent that wants a sign-in", () => {
     const offered = readSignIns(ids.map((id) => ({ id, name: id })));
     const methods = (...variables: readonly string[]) => {
       const redacted = (text: string) => text;
-      const need = { profile, offered, holderOptions: "", redacted };
+      const need = { profile, offered, holderOptions: "", maySignIn: true, redacted };
       return usableMethods({ ...need, variables: new Set(variables) });
     };
     expect(methods()).toEqual(["chat-gpt-device-code"]);
@@ -168,7 +168,7 @@ describe("P10: what an agent offers to sign in with", () => {
     const profile = profileOf({ name: "mine", command: "mine" });
     const redacted = (text: string) => text;
     const rest = { profile, offered: read, variables: new Set<string>(), holderOptions: "" };
-    const { advice } = signInRequired({ ...rest, redacted }, "no").details;
+    const { advice } = signInRequired({ ...rest, maySignIn: true, redacted }, "no").details;
     expect(String(advice).length).toBeLessThanOrEqual(SIGN_IN_ADVICE_CHARS_MAX);
     expect(readSignIns({})).toEqual([]);
     expect(readSignIns([null, 1, {}, { id: 7 }, { id: "x".repeat(9_999) }])).toEqual([]);

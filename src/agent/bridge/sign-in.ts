@@ -48,6 +48,8 @@ export interface SignInNeed {
   readonly variables: ReadonlySet<string>;
   /** Options of `fermata agents` for the home of the session's user; empty if it has none. */
   readonly holderOptions: string;
+  /** Who signs in does so for all who share the home: then only the operator may (P8). */
+  readonly maySignIn: boolean;
   readonly redacted: (text: string) => string;
 }
 

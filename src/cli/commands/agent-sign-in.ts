@@ -63,7 +63,8 @@ function chosenMethod(
   if (first !== undefined && second === undefined) return first;
   const list = (all: readonly OfferedSignIn[]) => all.map(shownSignIn).join("; ");
   const others = list(offered) || "nothing";
-  const none = `it offers no sign-in in a terminal or at a page.${hint(profile)} It offers: ${others}`;
+  const why = `it offers no sign-in in a terminal or at a page.${hint(profile)}`;
+  const none = `${why} It offers: ${others}`;
   const many = `choose one of these with --method ID: ${list(methods)}`;
   const reason = methods.length === 0 ? none : many;
   return failed(profile, reason);

@@ -34,7 +34,7 @@ interface AgentKnown {
   readonly observed: string | null;
   /** What the agent offers, none too; null while no agent is there to say. */
   readonly offered: readonly string[] | null;
-  /** An option that a client has set, and that may decide whether it asks; null if there is none. */
+  /** An option that a client has set, and that may decide whether it asks; null without one. */
   readonly setOption?: string | null;
   /** What its options are set to, by their ids; null while no agent is there to say. */
   readonly options: ReadonlyMap<string, unknown> | null;

@@ -4,7 +4,7 @@ import { type BoundSettings, ceilingRefusal } from "../policy/ceiling.ts";
 import { approvalMeaning } from "../policy/risk.ts";
 import { slashTextOf } from "../slash/commands.ts";
 import type { Command, CommandType } from "./command.ts";
-import { type Creation, optionThatMayUnask, type Session } from "./state.ts";
+import { type Creation, optionsOfAgent, type Session } from "./state.ts";
 
 /** Whose ceiling binds a command: its caller's, or that of the turn that asks for something. */
 type BoundBy = "caller" | "turn" | null;
@@ -113,6 +113,12 @@ function settingsIn(session: Session | null, command: Command): BoundSettings {
     default:
       return {};
   }
+}
+
+/** An option that a client has set, by which the agent may ask less; null if there is none. */
+export function optionThatMayUnask(session: Session): string | null {
+  const [id] = optionsOfAgent(session).find(([, option]) => mayUnask(option.category)) ?? [];
+  return id ?? null;
 }
 
 /** The agent's usual mode may be chosen by its name, too. */

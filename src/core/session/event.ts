@@ -57,7 +57,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   approval_mode_changed: ApprovalModeChange;
   autonomy_profile_changed: { from: AutonomyProfile; to: AutonomyProfile };
   agent_mode_changed: { from: AgentMode; to: AgentMode };
-  agent_option_changed: AgentOptionChange;
+  agent_option_changed: { configId: string; value: string | boolean; category: string | null };
   sandbox_changed: { state: SandboxState; from?: SandboxState };
   skills_reloaded: SnapshotChange;
   persona_reloaded: SnapshotChange;
@@ -159,14 +159,6 @@ interface PhaseChange {
   skipped?: readonly Skipped[];
   /** With `SessionTurnStart`: what a line that begins with a slash was found to be. */
   slash?: SlashWork;
-}
-
-/** An option of the agent's own; see `AgentOption`. */
-interface AgentOptionChange {
-  configId: string;
-  agent: string;
-  value: string | boolean;
-  category: string | null;
 }
 
 /** What the agent is not set to, though the session is, or though the agent was before. */

@@ -5,7 +5,6 @@ import type { PhaseBefore } from "../lifecycle.ts";
 import { STEERED_MESSAGES_MAX } from "../limits.ts";
 import type { Permit } from "../policy/access.ts";
 import type { AskOutcome } from "../policy/ask.ts";
-import { mayUnask } from "../policy/asking.ts";
 import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
@@ -313,12 +312,6 @@ export function isMessage(prompt: WaitingPrompt): prompt is WaitingMessage {
 export function optionsOfAgent({ chosen }: Session): readonly (readonly [string, AgentOption])[] {
   const { activeAgent, agentOptions = new Map<string, AgentOption>() } = chosen;
   return [...agentOptions].filter(([, { agent }]) => agent === activeAgent);
-}
-
-/** The first of them by which the agent may have been made not to ask; null if there is none. */
-export function optionThatMayUnask(session: Session): string | null {
-  const [id] = optionsOfAgent(session).find(([, option]) => mayUnask(option.category)) ?? [];
-  return id ?? null;
 }
 
 export function speakersOf({ running }: Session): readonly TurnSpeaker[] {

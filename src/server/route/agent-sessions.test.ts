@@ -98,7 +98,7 @@ describe("an agent's own sessions", () => {
     expect((await world.call("GET", `/workspace/${id}/sessions`)).body.sessions).toEqual([]);
   });
 
-  it("P5: are free again, and no session is left, where the server has no place for one", async () => {
+  it("P5: are free again, and no session is left, where there is no place for one", async () => {
     const settings = { sessionsLiveMax: 1 };
     const stage = { ...keeping("list", "resume", "delete"), settings };
     const { world, adopt, keptText } = await staged(stage, ["mine"]);

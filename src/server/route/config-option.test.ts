@@ -26,7 +26,7 @@ describe("POST /session/:id/config-option", () => {
     const told = await heard(session.stream, "agent_option_changed");
     expect(told.data).toMatchObject({
       originatorClientId: "ada-1",
-      data: { configId: "loud", agent: "echo", value: true, category: null },
+      data: { configId: "loud", value: true, category: null },
     });
     expect(await optionsNow(session)).toEqual({ ...before, loud: true });
     expect((await session.view()).asking).toEqual({
@@ -37,7 +37,7 @@ describe("POST /session/:id/config-option", () => {
     expect(body.entries).toContainEqual(
       expect.objectContaining({
         act: "agent_option_changed",
-        details: { configId: "loud", agent: "echo", value: true },
+        details: { configId: "loud", value: true },
       }),
     );
   });

@@ -91,7 +91,7 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
   approval_mode_changed: ({ previous, next, persisted }) => details({ previous, next, persisted }),
   autonomy_profile_changed: ({ from, to }) => details({ from, to }),
   agent_mode_changed: ({ from, to }) => details({ from, to }),
-  agent_option_changed: ({ configId, agent, value }) => details({ configId, agent, value }),
+  agent_option_changed: ({ configId, value }) => details({ configId, value }),
   sandbox_changed: ({ state, from }) => details({ from, state }),
   skills_reloaded: reloaded,
   persona_reloaded: reloaded,

@@ -83,7 +83,7 @@ export class OptionChanges {
   }
 }
 
-/** Upstream's clients know one id, whatever the agent calls its option for that. */
+/** Upstream's clients name only this, also if the agent has another id for its option. */
 const REASONING = "reasoning_effort";
 
 function offeredOption(agent: AgentSession, configId: string): JsonObject | undefined {

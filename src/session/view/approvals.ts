@@ -6,7 +6,7 @@ import { tierRule } from "../../core/policy/gate.ts";
 import { isMode, RISK_TIERS, type RiskTier } from "../../core/policy/risk.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { optionThatMayUnask } from "../../core/session/state.ts";
+import { optionThatMayUnask } from "../../core/session/bounded.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
 import { type AgentModes, agentModes } from "../agent/agent-modes.ts";
 import type { LiveSession } from "../live.ts";

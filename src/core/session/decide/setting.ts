@@ -123,13 +123,13 @@ export function agentMode(session: Session, command: Command<"agent_mode">): Dec
 export function agentOption(session: Session, command: Command<"agent_option">): Decision {
   const draft = new Draft(session, command);
   const { configId, value, category, actor } = command;
-  const { activeAgent: agent, agentOptions } = session.chosen;
+  const { agentOptions } = session.chosen;
   const isNew = agentOptions?.has(configId) !== true;
   if (isNew && (agentOptions?.size ?? 0) >= AGENT_OPTIONS_SET_MAX) {
     const reason = "so many options of agents are set already";
     return draft.refuse("invalid_request", { reason, limit: AGENT_OPTIONS_SET_MAX });
   }
-  draft.emit("agent_option_changed", { configId, agent, value, category }, callerStamp(actor));
+  draft.emit("agent_option_changed", { configId, value, category }, callerStamp(actor));
   return draft.accept();
 }
 

@@ -115,7 +115,7 @@ const CHANGES = [
   ),
   change(
     "agent_option_changed",
-    { configId: "safe", agent: "chat", value: "yes", category: "x" },
+    { configId: "safe", value: "yes", category: "x" },
     {
       chosen: {
         agentOptions: new Map([

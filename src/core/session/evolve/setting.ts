@@ -58,11 +58,10 @@ export function agentOptionChanged(
   session: Session,
   { data }: SessionEvent<"agent_option_changed">,
 ): Session {
-  const { configId, agent, value, category } = data;
+  const { configId, value, category } = data;
+  const { activeAgent: agent, agentOptions } = session.chosen;
   const option = { agent, value, category };
-  return choose(session, {
-    agentOptions: new Map(session.chosen.agentOptions).set(configId, option),
-  });
+  return choose(session, { agentOptions: new Map(agentOptions).set(configId, option) });
 }
 
 /** Counts the same mode again: a client has chosen it once more. */
