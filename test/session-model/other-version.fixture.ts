@@ -5,7 +5,9 @@ import { createInterface } from "node:readline";
 
 const [program = "", version = "", ...flags] = process.argv.slice(2);
 
-const echo = spawn(process.execPath, [program, ...flags], { stdio: ["inherit", "pipe", "inherit"] });
+const echo = spawn(process.execPath, [program, ...flags], {
+  stdio: ["inherit", "pipe", "inherit"],
+});
 createInterface({ input: echo.stdout }).on("line", (line) => {
   process.stdout.write(`${line.replace('"version":"1.0.0"', `"version":"${version}"`)}\n`);
 });
