@@ -5,13 +5,10 @@ import { execFile, execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "../src/core/json.ts";
-import { ENTRY } from "./server/program.fixture.ts";
+import { ECHO, ENTRY } from "./server/program.fixture.ts";
 import { ServeProcess } from "./server/serve.fixture.ts";
-
-const ECHO = fileURLToPath(new URL("../src/agent/builtin/echo/main.ts", import.meta.url));
 
 /** In the environment of every process of these agents, and of no other. */
 const SIGN = randomUUID();

@@ -1,11 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { ECHO } from "../server/program.fixture.ts";
 import { sharedServer } from "../server/serve.fixture.ts";
 import { newSession, script } from "./session.fixture.ts";
-
-const ECHO = fileURLToPath(new URL("../../src/agent/builtin/echo/main.ts", import.meta.url));
 
 /** In the environment of every process of these agents, and of no other. */
 const SIGN = `FERMATA_TEST_SIGN=${randomUUID()}`;

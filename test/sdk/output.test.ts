@@ -1,14 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type DaemonEvent, DaemonSessionClient } from "@qwen-code/sdk/daemon";
 import { describe, expect, it } from "vitest";
 import { isObject, type JsonObject } from "../../src/core/json.ts";
 import { outputShown } from "../../src/core/terminal-output.ts";
+import { ECHO } from "../server/program.fixture.ts";
 import { sharedServer } from "../server/serve.fixture.ts";
 import { clientOf, Listener, script, updateOf } from "./session.fixture.ts";
 
-const ECHO = fileURLToPath(new URL("../../src/agent/builtin/echo/main.ts", import.meta.url));
 const SECRET = "hush-4711-do-not-tell";
 
 const server = sharedServer({

@@ -1,12 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { DaemonSessionClient } from "@qwen-code/sdk/daemon";
 import { describe, expect, it } from "vitest";
+import { ECHO } from "../server/program.fixture.ts";
 import { sharedServer } from "../server/serve.fixture.ts";
 import { clientOf, dataOf, Listener, newSession, script, spoken } from "./session.fixture.ts";
-
-const ECHO = fileURLToPath(new URL("../../src/agent/builtin/echo/main.ts", import.meta.url));
 
 /** One that is written in one way only, and one that JSON writes in several. */
 const PLAIN = "hush-4711-do-not-tell";

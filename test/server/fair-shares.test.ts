@@ -1,13 +1,11 @@
 // Two tenants at a real server: what one of them uses up is not taken from the other.
 
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { ENTRY } from "./program.fixture.ts";
+import { ECHO, ENTRY } from "./program.fixture.ts";
 import { ServeProcess } from "./serve.fixture.ts";
 
-const ECHO = fileURLToPath(new URL("../../src/agent/builtin/echo/main.ts", import.meta.url));
 const run = promisify(execFile);
 
 /** A process for each session, so that sessions use them up. */

@@ -41,8 +41,10 @@ export class ServeProcess {
   private constructor(options: ServeOptions) {
     this.#options = options;
     for (const folder of [this.workspace, this.home]) mkdirSync(folder);
-    const agents = JSON.stringify(options.agents ?? {});
-    writeFileSync(join(this.home, "agents.json"), agents);
+    const agents = Object.entries(options.agents ?? {}).map(([name, agent]) => {
+      return [name, withCompiled(agent)];
+    });
+    writeFileSync(join(this.home, "agents.json"), JSON.stringify(Object.fromEntries(agents)));
     options.prepare?.(this);
   }
 
@@ -131,6 +133,13 @@ export class ServeProcess {
     });
     return promise;
   }
+}
+
+/** An agent that is a script of ours starts in half the time if it was compiled before. */
+function withCompiled(agent: object): object {
+  if (!("command" in agent) || agent.command !== process.execPath) return agent;
+  const env = "env" in agent ? agent.env : {};
+  return { ...agent, env: { NODE_COMPILE_CACHE: COMPILED, ...Object(env) } };
 }
 
 /** One server for all tests of a file. */

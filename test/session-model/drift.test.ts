@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
+import { ECHO } from "../server/program.fixture.ts";
 import { sharedServer } from "../server/serve.fixture.ts";
 import { SessionCaller } from "./caller.fixture.ts";
 import { dataOf, ofType } from "./ear.fixture.ts";
@@ -13,7 +14,7 @@ const files = () => new Files(server());
 
 function agentOfVersion(version: string) {
   files().home("agents.json", {
-    subject: { command: process.execPath, args: [OTHER, version, ...STATE] },
+    subject: { command: process.execPath, args: [OTHER, ECHO, version, ...STATE] },
     second: echoAgent(),
   });
 }

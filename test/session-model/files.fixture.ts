@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ECHO } from "../server/program.fixture.ts";
 import type { ServeProcess } from "../server/serve.fixture.ts";
 
-const ECHO = fileURLToPath(new URL("../../src/agent/builtin/echo/main.ts", import.meta.url));
 const MCP = fileURLToPath(new URL("../../src/tool/mcp/stdio-server.fixture.ts", import.meta.url));
 
 /** `echo` with these flags, as it stands in `agents.json`. */
