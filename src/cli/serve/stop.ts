@@ -36,10 +36,10 @@ export function listenForSignals(): StopSignals {
 }
 
 /** One Ctrl-C may arrive twice: the terminal sends it to all programs, and npm passes it on. */
-function withoutEchoes(act: () => void): () => void {
+export function withoutEchoes(act: () => void, clock = () => performance.now()): () => void {
   let lastMs = Number.NEGATIVE_INFINITY;
   return () => {
-    const nowMs = performance.now();
+    const nowMs = clock();
     if (nowMs - lastMs < SIGNAL_ECHO_MS_MAX) return;
     lastMs = nowMs;
     act();
