@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { readServerSettings, type ServerOptions } from "./settings.ts";
 
+/** As short as a token may be where other machines reach the server. */
+const LONG = "sixteen-letters!";
+
 const read = (options: Partial<ServerOptions> | Record<string, unknown> = {}) =>
   readServerSettings({ workspaces: ["/w"], ...options });
 
@@ -56,7 +59,7 @@ describe("the settings of a server", () => {
 
   it.each(["box", "Box.tail-1.ts.net", "my_service", "192.0.2.7", "::1", "[fd00::1]"])(
     "take the host %s",
-    (host) => expect(read({ token: "t", allowHosts: [host] })).toMatchObject({ ok: true }),
+    (host) => expect(read({ token: LONG, allowHosts: [host] })).toMatchObject({ ok: true }),
   );
 
   it.each<[string, Record<string, unknown>, string]>([
@@ -71,11 +74,11 @@ describe("the settings of a server", () => {
       { allowOrigins: ["https://a.example:443"] },
       "allowOrigins.0",
     ],
-    ["a host with a scheme", { token: "t", allowHosts: ["https://box.example"] }, "allowHosts.0"],
-    ["a host with a port", { token: "t", allowHosts: ["box.example:80"] }, "allowHosts.0"],
-    ["all hosts", { token: "t", allowHosts: ["*"] }, "allowHosts.0"],
-    ["all hosts of a domain", { token: "t", allowHosts: ["*.example"] }, "allowHosts.0"],
-    ["a host that is too long", { token: "t", allowHosts: ["a.".repeat(127)] }, "allowHosts.0"],
+    ["a host with a scheme", { token: LONG, allowHosts: ["https://box.example"] }, "allowHosts.0"],
+    ["a host with a port", { token: LONG, allowHosts: ["box.example:80"] }, "allowHosts.0"],
+    ["all hosts", { token: LONG, allowHosts: ["*"] }, "allowHosts.0"],
+    ["all hosts of a domain", { token: LONG, allowHosts: ["*.example"] }, "allowHosts.0"],
+    ["a host that is too long", { token: LONG, allowHosts: ["a.".repeat(127)] }, "allowHosts.0"],
     ["a proxy that is no address", { trustedProxies: ["proxy.example"] }, "trustedProxies.0"],
     ["a relative workspace", { workspaces: ["w"] }, "workspaces.0"],
     ["no workspace", { workspaces: [] }, "workspaces"],
@@ -101,8 +104,6 @@ describe("the settings of a server", () => {
     expect(JSON.stringify(refused)).not.toContain("very");
   });
 });
-
-const LONG = "sixteen-letters!";
 
 describe("a server whose asks only this machine may answer", () => {
   const readLocal = (hostname: string) =>
@@ -132,6 +133,7 @@ describe("a short token", () => {
     { hostname: "0.0.0.0" },
     { hostname: "192.168.0.1" },
     { trustedProxies: ["127.0.0.1"] },
+    { allowHosts: ["box.example"] },
   ])("is refused where other machines reach the server: %j", (options) => {
     expect(read({ ...options, token: SHORT })).toMatchObject(refused);
     expect(read({ ...options, token: LONG })).toMatchObject({ ok: true });
@@ -175,6 +177,6 @@ describe("a server without a token", () => {
     ["enableShell", { enableShell: true }],
   ])("does not start with %s, which needs one", (path, options) => {
     expect(read(options)).toMatchObject({ refusal: { details: { path } } });
-    expect(read({ ...options, token: "t" })).toMatchObject({ ok: true });
+    expect(read({ ...options, token: LONG })).toMatchObject({ ok: true });
   });
 });

@@ -163,6 +163,21 @@ describe("a server behind npm start", { timeout: PATIENCE_MS }, () => {
     },
   );
 
+  it.each([
+    ["where npm was called", "npm start --prefix", clone.beside("my work"), null],
+    ["in a scratch folder, called in the clone", "npm start -C", clone.folder, "home/scratch"],
+  ])("works %s, and says so if it is not plain", async (_, command, cwd, scratch) => {
+    if (server !== null) await server.endAll();
+    server = clone.run(`exec ${command} "${clone.folder}"`, { cwd });
+    url = await server.url();
+    const { workspaceCwd } = JSON.parse(await (await post("/session", {})).text());
+    expect(workspaceCwd).toBe(scratch === null ? cwd : clone.beside(scratch));
+    const isSaid = /agents work in .*scratch; for another folder use --workspace/.test(server.said);
+    expect(isSaid).toBe(scratch !== null);
+    await server.endAll();
+    server = null;
+  });
+
   it("ends at once while it is still being made ready", async () => {
     const stamp = join(clone.folder, "node_modules/.fermata-setup");
     const content = readFileSync(stamp);

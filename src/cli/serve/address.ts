@@ -2,6 +2,8 @@ import { networkInterfaces } from "node:os";
 import { isLoopbackName } from "../../server/http/origins.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 
+type Interfaces = ReturnType<typeof networkInterfaces>;
+
 /** Addresses that are bound to all interfaces of the machine: no URL with them can be opened. */
 const ALL = new Map([
   ["0.0.0.0", "127.0.0.1"],
@@ -12,7 +14,7 @@ const ALL = new Map([
  * The URLs under which the server can be opened, the best one first. Of a server that listens on
  * all addresses those are the machine's own, as other machines see it.
  */
-export function openUrls(url: string, interfaces = networkInterfaces()): readonly string[] {
+function openUrls(url: string, interfaces: Interfaces): readonly string[] {
   const { hostname } = new URL(url);
   const local = ALL.get(hostname);
   if (local === undefined) return [url];
@@ -26,14 +28,16 @@ export function openUrls(url: string, interfaces = networkInterfaces()): readonl
   return [...names, local].map((name) => url.replace(hostname, name));
 }
 
-/** What the operator should know of a server that other machines can reach. */
-export function addressNotes(
+/** The URL to show for a server, and what else the operator should know of its address. */
+export function addressLines(
   { hostname, tls }: Pick<ServerSettings, "hostname" | "tls">,
-  [, ...others]: readonly string[],
-): readonly string[] {
+  bound: string,
+  interfaces = networkInterfaces(),
+): { readonly url: string; readonly notes: readonly string[] } {
+  const [url = bound, ...others] = openUrls(bound, interfaces);
   const also = others.length === 0 ? [] : [`also on ${others.join(", ")}`];
-  if (isLoopbackName(hostname) || tls !== null) return also;
-  return [...also, PLAIN_TEXT];
+  const isPrivate = isLoopbackName(hostname) || tls !== null;
+  return { url, notes: isPrivate ? also : [...also, PLAIN_TEXT] };
 }
 
 const PLAIN_TEXT =

@@ -33,7 +33,7 @@ import {
   type SessionStore,
   thisHolder,
 } from "../../store/index.ts";
-import { addressNotes, openUrls } from "./address.ts";
+import { addressLines } from "./address.ts";
 import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
@@ -104,7 +104,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const whose = { users, credentials, secrets };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
   const tools = await openServerTools(parts.mcp, data, users, guard, log);
-  const workspaces = await openWorkspaces(parts, settings, authenticator.needsToken);
+  const workspaces = await openWorkspaces(parts, settings, needsToken);
   const world = {
     store,
     agents: opened.agents,
@@ -119,7 +119,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     redact: (text: string) => guard.redact(text),
     borders: guard,
     ...sharedLimits(parts),
-    ...(authenticator.needsToken && { policies: openPolicies(parts, settings) }),
+    ...(needsToken && { policies: openPolicies(parts, settings) }),
     ...log,
   };
   const host = new SessionHost(world);
@@ -150,10 +150,8 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   if (options.preheat) void preheat(opened.agents, workspaces, defaultAgent);
   void recover(host, log);
   void health.begin();
-  const urls = openUrls(address.value.url);
-  const [url = address.value.url] = urls;
-  const notes = [...addressNotes(settings, urls), ...(note === null ? [] : [note])];
-  return ok({ url, defaultAgent, notes, stop });
+  const { url, notes } = addressLines(settings, address.value.url);
+  return ok({ url, defaultAgent, notes: note === null ? notes : [...notes, note], stop });
 }
 
 /** The settings of sessions, and what all of them share of the machine. */

@@ -32,7 +32,7 @@ export async function chooseWorkspace(
   try {
     await makeFolders(scratch);
   } catch (thrown) {
-    return fail("invalid_server_config", { path: "--workspace", reason: messageOf(thrown) });
+    return fail("invalid_server_config", { path: "--data", reason: messageOf(thrown) });
   }
   const note =
     `This is Fermata's own folder, so agents work in ${scratch}; ` +

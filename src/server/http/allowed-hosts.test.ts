@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { json } from "./answer.ts";
 import { answering, bodyOf, closeServers, type ServerWorld, serve } from "./server.fixture.ts";
 
-const TOKEN = "correct-horse";
+const TOKEN = "correct-horse-battery";
 const BEARER = { authorization: `Bearer ${TOKEN}` };
 const ROUTES = [answering("/thing", async () => json(200, { thing: true }))];
 
