@@ -21,10 +21,11 @@ const STEPS = [
 
 /**
  * V8 can take a process with as many threads as the tests have down with it, by a check of its own
- * or a fault; `vitest.config.ts` says how most of that is kept away. It says nothing of any test,
- * so they run in parts, and a part whose process was killed before it could report runs again.
+ * or a fault; `test-environment.ts` says how most of that is kept away. It says nothing of any
+ * test, so they run in parts, and a part whose process was killed before it could report runs
+ * again. Each part loads all modules anew, so there are few.
  */
-const PARTS = 4;
+const PARTS = 2;
 const TRIES_MAX = 3;
 const SAVE_TIMES = "--save-times";
 

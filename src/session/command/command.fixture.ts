@@ -78,13 +78,14 @@ export class Desk {
     return this.of(await this.send(line));
   }
 
-  /** What the log has about this prompt, once it has a verdict. */
+  /** What the log has about this prompt, once it has a verdict and the session knows of it. */
   async of(promptId: PromptId): Promise<readonly LogEvent[]> {
     while (true) {
       // Asked for before the log is read, so that nothing is missed in between.
       const change = this.live.changed();
+      const known = this.live.lastEventId;
       const own = (await this.log()).filter((event) => event.promptId === promptId);
-      if (own.some(isVerdict)) return own;
+      if (own.some((event) => isVerdict(event) && event.id <= known)) return own;
       await change;
     }
   }
