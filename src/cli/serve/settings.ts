@@ -30,8 +30,9 @@ export async function serverSettings(
   const tls = await tlsOf(options);
   if (!tls.ok) return tls;
   const workspaces = workspacesOf(options);
+  // As the operator has written them.
   const missing =
-    (await missingDirectory("--workspace", workspaces)) ??
+    (await missingDirectory("--workspace", options.workspace)) ??
     (await missingDirectory("--workspace-root", options["workspace-root"]));
   if (missing !== null) return missing;
   const token = await tokenOf(options);
