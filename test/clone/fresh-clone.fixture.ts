@@ -9,6 +9,9 @@ import { projectFiles, ROOT } from "../house/files.ts";
 /** What `npm start` prints when a server is up. */
 const LISTENING = /listening on (http:\/\/\S+)/;
 
+/** More than an install, a build and a start ever take, on a machine with much else to do. */
+export const PATIENCE_MS = 900_000;
+
 /** The project as it is right after `git clone`: nothing is installed, nothing is built. */
 export class FreshClone {
   readonly #top = realpathSync(mkdtempSync(join(tmpdir(), "fermata-clone-")));
@@ -103,14 +106,14 @@ export class Started {
 
   async says(words: RegExp): Promise<void> {
     const isOver = () => words.test(this.said) || this.child.exitCode !== null;
-    await expect.poll(isOver, { timeout: 120_000 }).toBe(true);
+    await expect.poll(isOver, { timeout: PATIENCE_MS }).toBe(true);
     expect(this.said).toMatch(words);
   }
 
   /** Resolves when none of its processes is left, and nothing listens where it did. */
   async gone(): Promise<void> {
     const left = () => this.#pids.filter(isAlive);
-    await expect.poll(left, { timeout: 60_000 }).toEqual([]);
+    await expect.poll(left, { timeout: PATIENCE_MS }).toEqual([]);
     if (this.#url !== "") await expect(fetch(`${this.#url}/health`)).rejects.toThrow();
   }
 

@@ -9,10 +9,7 @@ import { OLDEST_NODE } from "../../bin/node-version.js";
 import { itWhere } from "../../src/platform/machine.fixture.ts";
 import { ROOT, readText } from "../house/files.ts";
 import { examplesIn } from "../server/curl.fixture.ts";
-import { FreshClone, type Started } from "./fresh-clone.fixture.ts";
-
-/** More than an install, a build and a start ever take. */
-const PATIENCE_MS = 300_000;
+import { FreshClone, PATIENCE_MS, type Started } from "./fresh-clone.fixture.ts";
 
 const clone = new FreshClone();
 afterAll(() => clone.remove(), PATIENCE_MS);
