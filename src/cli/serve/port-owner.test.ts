@@ -8,7 +8,7 @@ import { SERVER_NAME } from "../../server/http/server.ts";
 import { withPortOwner } from "./port-owner.ts";
 
 /** The reason of a second server that wants the same port. */
-async function reasonBeside(first: Server): Promise<string> {
+async function reasonBeside(first: Server, msMax?: number): Promise<string> {
   first.listen(0, "127.0.0.1");
   onTestFinished(() => void first.close());
   await once(first, "listening");
@@ -16,7 +16,7 @@ async function reasonBeside(first: Server): Promise<string> {
   const options = { hostname: "127.0.0.1", port, maxConnections: 1, tls: null };
   const listened = await new Listener(options, () => {}).listen();
   if (listened.ok) expect.fail("both have the port");
-  return String((await withPortOwner(listened.refusal)).details.reason);
+  return String((await withPortOwner(listened.refusal, msMax)).details.reason);
 }
 
 const answering = (answer: RequestListener) => reasonBeside(createHttpServer(answer));
@@ -47,7 +47,7 @@ describe("a port in use", () => {
 
   it("P10: by a program that never answers is told in a limited time", async () => {
     const silent = createServer((socket) => socket.on("error", () => {}));
-    expect(await reasonBeside(silent)).toMatch(/in use by another program/);
+    expect(await reasonBeside(silent, 300)).toMatch(/in use by another program/);
   });
 });
 

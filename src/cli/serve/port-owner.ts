@@ -1,19 +1,23 @@
 import { once } from "node:events";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { RequestOptions } from "node:https";
 import type { Refusal } from "../../core/error.ts";
 import { PORT_OWNER_MS_MAX } from "../../core/limits.ts";
 import { SERVER_NAME } from "../../server/http/server.ts";
 
 /** Adds to the refusal of a port in use who has it, and what to do. */
-export async function withPortOwner({ code, details }: Refusal): Promise<Refusal> {
+export async function withPortOwner(
+  { code, details }: Refusal,
+  msMax = PORT_OWNER_MS_MAX,
+): Promise<Refusal> {
   if (code !== "listen_failed" || details.cause !== "EADDRINUSE") return { code, details };
   const [, hostname = "", port = ""] = /^(.*):(\d+)$/.exec(String(details.address)) ?? [];
-  return { code, details: { ...details, reason: await reasonOf(hostname, Number(port)) } };
+  return { code, details: { ...details, reason: await reasonOf(hostname, Number(port), msMax) } };
 }
 
-async function reasonOf(hostname: string, port: number): Promise<string> {
-  const [kind, pid] = await Promise.all([kindOf(hostname, port), pidOn(port)]);
+async function reasonOf(hostname: string, port: number, msMax: number): Promise<string> {
+  const [kind, pid] = await Promise.all([kindOf(hostname, port, msMax), pidOn(port, msMax)]);
   const name = kind === null && pid !== null ? await nameOf(pid) : null;
   const who = `${kind ?? "another program"}${inBrackets(pid, name)}`;
   const use = kind === ANOTHER_FERMATA ? "use that one, " : "";
@@ -30,9 +34,12 @@ const ANOTHER_FERMATA = "another fermata";
 const KINDRED = "a server that speaks as fermata does, such as qwen serve";
 
 /** What a server says of itself; null if it speaks otherwise, or not at all. */
-async function kindOf(hostname: string, port: number): Promise<string | null> {
+async function kindOf(hostname: string, port: number, msMax: number): Promise<string | null> {
   const host = ANY_ADDRESS.has(hostname) ? "127.0.0.1" : hostname.replaceAll(/[[\]]/g, "");
-  const health = (await ask("http", host, port)) ?? (await ask("https", host, port));
+  const signal = AbortSignal.timeout(msMax);
+  const options = { host, port, path: "/health", agent: false, rejectUnauthorized: false, signal };
+  const [plain, secure] = await Promise.all([ask("http", options), ask("https", options)]);
+  const health = plain ?? secure;
   if (health === null) return null;
   if (health.headers.server === SERVER_NAME) return ANOTHER_FERMATA;
   return /^\{"status":"(?:ok|degraded)"/.test(health.text) ? KINDRED : null;
@@ -46,10 +53,8 @@ interface Health {
 }
 
 /** Sends nothing secret, and of the answer only a sentence is made: so any certificate will do. */
-async function ask(scheme: "http" | "https", host: string, port: number): Promise<Health | null> {
+async function ask(scheme: "http" | "https", options: RequestOptions): Promise<Health | null> {
   const { get } = scheme === "http" ? await import("node:http") : await import("node:https");
-  const signal = AbortSignal.timeout(PORT_OWNER_MS_MAX);
-  const options = { host, port, path: "/health", agent: false, rejectUnauthorized: false, signal };
   try {
     const request = get(options);
     const [response]: IncomingMessage[] = await once(request, "response");
@@ -69,11 +74,13 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
 }
 
 /** The process that listens on a port; null where the system does not tell this user. */
-async function pidOn(port: number): Promise<number | null> {
-  const until = performance.now() + PORT_OWNER_MS_MAX;
+async function pidOn(port: number, msMax: number): Promise<number | null> {
+  const until = performance.now() + msMax;
   const sockets = new Set(await socketsOn(port));
   if (sockets.size === 0) return null;
-  for (const name of await readdir("/proc").catch(() => [])) {
+  const entries = await readdir("/proc").catch(() => []);
+  // The newest first: a server is seldom older than its machine's own processes.
+  for (const name of entries.toReversed()) {
     if (performance.now() > until) return null;
     if (!/^\d+$/.test(name)) continue;
     for (const file of await readdir(`/proc/${name}/fd`).catch(() => [])) {

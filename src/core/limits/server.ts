@@ -354,4 +354,4 @@ export const HEALTH_REASONS_MAX = 100;
 export const HEALTH_MISSING_CHECKED_MAX = 100;
 
 /** How long a server that finds its port taken looks for who has it. */
-export const PORT_OWNER_MS_MAX = 1_000;
+export const PORT_OWNER_MS_MAX = 5_000;
