@@ -153,9 +153,15 @@ describe("P8: a user from whom a session is withdrawn", () => {
       await team.share(team.ada, path);
       await heard(stream, "permission_voter_left");
       const vote = { outcome: { outcome: "selected", optionId: "allow_once" } };
-      const answer = (id: unknown) =>
+      // Ada stays a voter of a consensus; for Bob's own prompt only an owner answers in his place.
+      const byAda = (id: unknown) =>
         team.ada.call("POST", `${path}/permission/${id}`, { body: vote, clientId: "adas" });
-      expect((await answer(first.data.data.requestId)).status).toBe(200);
+      const byOwner = (id: unknown) =>
+        team.own.call("POST", `${path}/permission/${id}`, { body: vote });
+      const answer = policy === "consensus" ? byAda : byOwner;
+      const { requestId } = first.data.data;
+      if (policy === "designated") expect((await byAda(requestId)).status).toBe(403);
+      expect((await answer(requestId)).status).toBe(200);
       const asks = () => stream.frames.filter(({ event }) => event === "permission_request");
       await stream.until(() => asks().length === 2);
       expect((await answer(asks()[1]?.data.data.requestId)).status).toBe(200);
