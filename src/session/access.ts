@@ -72,7 +72,7 @@ export class KnownSession {
     return this.host.peek(this.key)?.session.clients.has(clientId) ?? false;
   }
 
-  /** Brings it back, also if it was closed, with its agent or without one (P6). */
+  /** Brings it back, also if it was closed, and does not wait for its agent (P6). */
   async resume(actor: Actor): Promise<Result<JoinedSession>> {
     const resumed = await this.host.resume(this.key, actor);
     if (!resumed.ok) return resumed;
@@ -99,7 +99,7 @@ export interface JoinedSession {
   readonly session: SessionAccess;
   /** Whether it was there before. */
   readonly attached: boolean;
-  /** Why it has no agent, if it has none. */
+  /** Why it has no agent, if that is known already. */
   readonly agentFailure: Refusal | null;
 }
 
@@ -213,6 +213,11 @@ export class SessionAccess extends KnownSession {
   export(format: ExportFormat, signal: AbortSignal) {
     const { tenantId, userId } = this.viewer;
     return this.host.export(this.#live, format, { tenantId, userId, signal, sees: this.#sees });
+  }
+
+  /** Why the last attempt to bring an agent failed, if there is none on its way. */
+  get agentFailure(): Refusal | null {
+    return this.#live.agentFailure;
   }
 
   /** How the agent asks for permission, where that is not certain. */

@@ -25,10 +25,22 @@ export async function retryIfEvicted<Value>(
  * the last client has left. Answers why it has none; `EVICTED` is for a caller that can open the
  * session anew.
  */
-export async function ensureAgent(live: LiveSession): Promise<Refusal | null> {
+export function ensureAgent(live: LiveSession): Promise<Refusal | null> {
+  return onceRested(live, () => live.activated());
+}
+
+/** The same, without waiting for the agent: answers when it is durable that one is on its way. */
+export function wakeAgent(live: LiveSession): Promise<Refusal | null> {
+  return onceRested(live, () => live.activate());
+}
+
+async function onceRested(
+  live: LiveSession,
+  activate: () => Promise<Refusal | null>,
+): Promise<Refusal | null> {
   for (let tries = 1; ; tries += 1) {
     await live.until((session) => !isResting(session));
-    const why = await live.activated();
+    const why = await activate();
     if (why?.code === "store_unavailable") return EVICTED;
     if (why?.code !== "session_not_ready" || tries === SUBMIT_TRIES_MAX) return why;
   }

@@ -10,7 +10,7 @@ import { ManualClock } from "../platform/manual-clock.fixture.ts";
 import { AWAY, altered, Door } from "./altered-store.fixture.ts";
 import type { Subscription } from "./bus/subscription.ts";
 import { ada, bob, NEVER, read, type Seen, withSession } from "./runtime.fixture.ts";
-import { promptOf, Stage, value } from "./stage.fixture.ts";
+import { finishedShown, promptOf, Stage, value } from "./stage.fixture.ts";
 
 /** A session with streams of two clients, and a prompt of the first that has no answer yet. */
 async function unanswered(...script: readonly string[]) {
@@ -99,7 +99,7 @@ describe("the verdict of a prompt whose client has not read its answer", () => {
     const { runtime, key, live, shutDown } = await unanswered(...SAY);
     const replay = value(await runtime.replay(key, "full"));
     expect(replay.lastEventId).toBe(live.lastEventId);
-    const shown = [...replay.compactedReplay, ...replay.liveJournal].map(({ type }) => type);
+    const shown = [...finishedShown(replay), ...replay.liveJournal].map(({ type }) => type);
     expect(shown).toContain("turn_complete");
     await shutDown();
   });

@@ -112,7 +112,7 @@ export class SessionHost {
     return fail("session_not_found", { sessionId: key.sessionId });
   }
 
-  /** Brings a session back, also one that was closed, with its agent or without one (P6). */
+  /** Brings a session back, also one that was closed, and does not wait for its agent (P6). */
   resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
     return this.#arrivals.resume(key, actor);
   }

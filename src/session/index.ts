@@ -33,6 +33,7 @@ export {
   USAGE_GROUPINGS,
   type WaitingForCredit,
 } from "./meter/index.ts";
+export { firstPromptShown, verdictsShown } from "./replay.ts";
 export type { ClientCommand, PromptRequest, SteerRequest } from "./requests.ts";
 export type { SessionOptions, SessionService } from "./service.ts";
 export { questionFault } from "./side/aside.ts";
@@ -40,7 +41,6 @@ export { UNFINISHED_FORK } from "./side/fork-draft.ts";
 export { type Member, membersIn, ROSTER, readMembers } from "./tenant/roster.ts";
 export { TenantGate } from "./tenant/tenant-gate.ts";
 export { policyBody, policyOf } from "./tenant/tenant-policies.ts";
-
 export { discreetLines, discreetUsage } from "./view/discreet-credits.ts";
 export { isTranscriptCursor, type TranscriptStart } from "./view/transcript.ts";
 export { promptTerminals } from "./view/turn-status.ts";

@@ -8,6 +8,7 @@ import { type Command, SERVER } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
 import { isVerdict, type Skipped } from "../core/session/event.ts";
 import { pendingCount, type Session } from "../core/session/state.ts";
+import { hasTurn } from "../core/status.ts";
 import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
 import { type OpenSession, SessionActor } from "./actor/actor.ts";
@@ -219,15 +220,20 @@ export class LiveSession {
     return decision.kind === "refused" ? decision.refusal : null;
   }
 
+  /** Has an agent brought, if there is none; answers why that cannot begin. */
+  async activate(): Promise<Refusal | null> {
+    const command = { ...stampedBy(this.#world.clock, SERVER), type: "activate" } as const;
+    return (await this.submit({ ...command, skipped: this.skipped })).refusal;
+  }
+
   /** Sees to it that it has an agent; answers why it has none, if that cannot be had. */
   async activated(): Promise<Refusal | null> {
-    const by = stampedBy(this.#world.clock, SERVER);
-    const { skipped } = this;
-    const outcome = await this.submit({ ...by, type: "activate", skipped });
-    if (outcome.refusal !== null) return outcome.refusal;
+    const why = await this.activate();
+    if (why !== null) return why;
     const settled = await this.until(({ connection }) => connection.sessionState !== "activating");
     if (!settled.ok) return settled.refusal;
-    if (hasAgent(settled.value)) return null;
+    const { sessionState: state } = settled.value.connection;
+    if (state === "ready" || hasTurn(state)) return null;
     return this.agentFailure ?? refusal("agent_gone", { exit: "before it was ready" });
   }
 
@@ -391,8 +397,4 @@ export class LiveSession {
     this.#watchers = [];
     for (const wake of watchers) wake();
   }
-}
-
-function hasAgent({ connection: { sessionState: state } }: Session): boolean {
-  return state === "ready" || state === "running" || state === "waiting";
 }

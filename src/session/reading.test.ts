@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { altered } from "./altered-store.fixture.ts";
 import { PlayedAgents, playedSession } from "./played-agents.fixture.ts";
 import { ada, NEVER, withSession } from "./runtime.fixture.ts";
-import { promptOf, Stage, value } from "./stage.fixture.ts";
+import { finishedShown, promptOf, Stage, value } from "./stage.fixture.ts";
 import { sessionStats } from "./stats/stats.ts";
 
 describe("P1: the figures of a session", () => {
@@ -65,7 +65,7 @@ describe("a replay", () => {
     };
     const replay = value(await runtime.replay(key, "full"));
     expect(replay.lastEventId).toBeLessThan(live.lastEventId);
-    const shown = JSON.stringify([...replay.compactedReplay, ...replay.liveJournal]);
+    const shown = JSON.stringify([...finishedShown(replay), ...replay.liveJournal]);
     expect(shown).toContain("hello");
     expect(shown).not.toContain("turn_complete");
     await runtime.shutDown(NEVER);

@@ -1,10 +1,11 @@
-import type { TenantId } from "../core/id.ts";
+import type { PromptId, TenantId } from "../core/id.ts";
 import { PAGE_ROWS_MAX, REPLAY_YIELD_CHARS } from "../core/limits.ts";
 import type { LogEvent } from "../core/replay/compact.ts";
+import { eventTexts, joinedTurns, type StoredTurn } from "../core/replay/stored.ts";
 import {
-  compactedReplay,
   type LiveReplayMode,
   liveJournal,
+  newestTurns,
   type ReplayEvent,
 } from "../core/replay/window.ts";
 import { fail, ok, type Result } from "../core/result.ts";
@@ -13,7 +14,10 @@ import type { ReplayBounds, SessionWorld } from "./world.ts";
 
 /** What a client is shown that loads a session, and where its stream goes on from there. */
 export interface SessionReplay {
-  readonly compactedReplay: readonly ReplayEvent[];
+  /** The finished turns, oldest first: `compactedText` has them as they are sent. */
+  readonly turns: readonly StoredTurn[];
+  /** The same, and before them what says that older ones are left out, as a JSON array. */
+  readonly compactedText: string;
   readonly liveJournal: readonly ReplayEvent[];
   readonly lastEventId: number;
   readonly eventEpoch: string;
@@ -47,23 +51,23 @@ export async function replayOf(
   const through = Math.min(publishedThrough, record.value.lastEventId);
   const { compactedBytesMax: maxBytes } = bounds;
   const last = Math.min(snapshotEventId, through);
-  const past = await newestTurns(store, key, last, { maxBytes, turnsMax });
+  const past = await storedTurns(store, key, last, { maxBytes, turnsMax });
   if (!past.ok) return past;
   const { turns, lastId, hasMore } = past.value;
   const open = await eventsBetween(store, key, lastId, through);
   if (!open.ok) return open;
-  if (past.value.chars > REPLAY_YIELD_CHARS) await world.yield();
-  const shown = compactedReplay(turns, maxBytes);
-  if (past.value.chars > REPLAY_YIELD_CHARS) await world.yield();
+  const { kept, cut } = newestTurns(turns, maxBytes);
+  if (past.value.bytes > REPLAY_YIELD_CHARS) await world.yield();
   return ok({
-    compactedReplay: shown,
+    turns: kept,
+    compactedText: joinedTurns(kept, cut),
     liveJournal: liveJournal(open.value, mode, {
       maxEvents: bounds.journalEventsMax,
       maxBytes: bounds.journalBytesMax,
     }),
     lastEventId: through,
     eventEpoch: epoch,
-    hasOlder: hasMore || shown[0]?.type === "history_truncated",
+    hasOlder: hasMore || cut !== null,
   });
 }
 
@@ -71,13 +75,13 @@ export async function replayOf(
  * Folded turns, oldest first, read backwards and no further than a replay has room for; and the
  * last event that is in them. A turn whose verdict is not published yet is not among them.
  */
-async function newestTurns(
+async function storedTurns(
   store: SessionStore,
   key: SessionKey,
   through: number,
   { maxBytes, turnsMax }: { readonly maxBytes: number; readonly turnsMax: number | null },
 ): Promise<Result<PastTurns>> {
-  const newestFirst: (readonly LogEvent[])[] = [];
+  const newestFirst: StoredTurn[] = [];
   let before = through + 1;
   let bytes = 0;
   let last: number | null = null;
@@ -88,25 +92,25 @@ async function newestTurns(
     if (!page.ok) return page;
     for (const turn of page.value.rows) {
       const { text, firstId, lastId } = turn;
-      newestFirst.push(eventsIn(turn));
-      bytes += text.length;
+      const size = Buffer.byteLength(text);
+      newestFirst.push({ text, bytes: size });
+      bytes += size;
       before = firstId;
       last ??= lastId;
     }
     const isEnough = bytes > maxBytes || newestFirst.length === turnsMax;
     if (page.value.more && !isEnough) continue;
     const hasMore = page.value.more;
-    return ok({ turns: newestFirst.reverse(), lastId: last ?? 0, hasMore, chars: bytes });
+    return ok({ turns: newestFirst.reverse(), lastId: last ?? 0, hasMore, bytes });
   }
 }
 
 interface PastTurns {
-  readonly turns: readonly (readonly LogEvent[])[];
+  readonly turns: readonly StoredTurn[];
   readonly lastId: number;
   /** Whether there are older ones than these. */
   readonly hasMore: boolean;
-  /** How long their texts are together. */
-  readonly chars: number;
+  readonly bytes: number;
 }
 
 const TURNS_AT_ONCE = 100;
@@ -129,6 +133,27 @@ async function eventsBetween(
     after = page.value.events.at(-1)?.id ?? through;
   }
   return ok(events);
+}
+
+/** What is shown of the verdicts of finished turns, and all of the open one. */
+export function verdictsShown({ turns, liveJournal }: SessionReplay): readonly ReplayEvent[] {
+  const texts = turns.flatMap((turn) => [...eventTexts(turn)].filter(mayBeVerdict));
+  return [...texts.map((text) => eventIn({ text })), ...liveJournal];
+}
+
+function mayBeVerdict(text: string): boolean {
+  return text.includes('"type":"turn_complete"') || text.includes('"type":"turn_error"');
+}
+
+/** The first prompt of which something is shown. */
+export function firstPromptShown({ turns, liveJournal }: SessionReplay): PromptId | null {
+  for (const turn of turns) {
+    for (const text of eventTexts(turn)) {
+      const { promptId = null } = text.includes('"promptId"') ? eventIn({ text }) : {};
+      if (promptId !== null) return promptId;
+    }
+  }
+  return liveJournal.find((event) => event.promptId !== undefined)?.promptId ?? null;
 }
 
 /** The stored sessions of a tenant, in pages; one that cannot be read is the last. */

@@ -3,7 +3,7 @@ import { parseSessionId } from "../core/id.ts";
 import { SESSION_IDLE_MS } from "../core/limits.ts";
 import { SessionHost } from "./host.ts";
 import { ada, bob, NEVER, read, turn, withSession } from "./runtime.fixture.ts";
-import { promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
+import { finishedShown, promptOf, Stage, TENANT, value } from "./stage.fixture.ts";
 import { sessionStats } from "./stats/stats.ts";
 
 describe("a stream", () => {
@@ -50,7 +50,7 @@ describe("a replay", () => {
     await live.submit(promptOf(live, "chunks 10 20", "tool t2 kind=read", "hang"));
     await live.until(({ connection }) => connection.turn.completedToolIds.size === 1);
     const replay = value(await runtime.replay(key, "full"));
-    const kinds = replay.compactedReplay.map(({ type }) => type);
+    const kinds = finishedShown(replay).map(({ type }) => type);
     expect(kinds.filter((type) => type === "turn_complete")).toHaveLength(1);
     expect(kinds.filter((type) => type === "session_update").length).toBeLessThan(6);
     expect(JSON.stringify(replay.liveJournal)).toContain("agent_message_chunk");

@@ -13,6 +13,7 @@ import { type AgentProfile, profileOf } from "../agent/profile/profile.ts";
 import { type PromptId, parseTenantId, type SessionId } from "../core/id.ts";
 import { selected } from "../core/policy/ask.ts";
 import type { LogEvent } from "../core/replay/compact.ts";
+import type { ReplayEvent } from "../core/replay/window.ts";
 import { DONE, type Result } from "../core/result.ts";
 import type { Actor, Command, CommandData, CommandType } from "../core/session/command.ts";
 import type { Creation } from "../core/session/state.ts";
@@ -26,6 +27,7 @@ import type { LiveSession } from "./live.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { Participant } from "./participant.ts";
 import { SessionRegistry } from "./registry.ts";
+import type { SessionReplay } from "./replay.ts";
 import { LocalShell } from "./side/local-shell.ts";
 import { TenantGate } from "./tenant/tenant-gate.ts";
 import {
@@ -273,4 +275,10 @@ export function echo(...flags: readonly string[]): [string, AgentProfile] {
   const known = KNOWN_PROFILES.find(({ name }) => name === "echo") ?? expect.fail("no echo");
   const env = { NODE_COMPILE_CACHE: COMPILED };
   return ["echo", profileOf({ ...known, args: [...known.args, ...flags], env })];
+}
+
+/** What a loading client is shown of finished turns. */
+export function finishedShown({ compactedText }: Pick<SessionReplay, "compactedText">) {
+  const events: readonly ReplayEvent[] = JSON.parse(compactedText);
+  return events;
 }

@@ -57,10 +57,11 @@ export class HeldVerdicts {
     const { disk, judge } = this.#scene;
     const log = disk.log(key);
     if (log === undefined) return;
-    const { lastEventId, eventEpoch, compactedReplay, liveJournal } = replay;
+    const { lastEventId, eventEpoch, compactedText, liveJournal } = replay;
     const isThere = lastEventId <= log.lastId && eventEpoch === log.epoch;
     judge.holds(isThere, "P1", () => `a replay of ${nameOf(key)} goes to ${lastEventId}`);
-    const shown = [...compactedReplay, ...liveJournal];
+    const finished: readonly ReplayEvent[] = JSON.parse(compactedText);
+    const shown = [...finished, ...liveJournal];
     const verdicts = shown.flatMap((event) => verdictIn(event) ?? []);
     const isCut = shown.some(({ type }) => type === "history_truncated");
     const stored = log.events.slice(0, lastEventId).flatMap((event) => verdictIn(event) ?? []);

@@ -51,7 +51,7 @@ export const SIDE_FLAWS: Readonly<Record<string, Flaw>> = {
     runtime: withRuntime((runtime) => ({
       replay: async (key, mode) => {
         const replay = await runtime.replay(key, mode);
-        return replay.ok ? ok({ ...replay.value, compactedReplay: [] }) : replay;
+        return replay.ok ? ok({ ...replay.value, compactedText: "[]" }) : replay;
       },
     })),
   },

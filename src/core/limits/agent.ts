@@ -361,3 +361,6 @@ export const USER_MARKS_MS_MAX = 4_000;
 
 /** Files of the server's own folders that are tried as the agents' user at the start. */
 export const USER_CHECKED_ENTRIES_MAX = 1_024;
+
+/** What an agent offers, as it is kept for clients that come without it; a larger one is not. */
+export const AGENT_OFFER_BYTES_MAX = 256 * 1_024;

@@ -3,7 +3,8 @@ import { objectAt, stringAt } from "../json.ts";
 import type { EventData, EventType, Stamp } from "../session/event.ts";
 import { promptId, sessionId } from "../session/life.fixture.ts";
 import type { LogEvent, UpdateEvent } from "./compact.ts";
-import type { ReplayEvent } from "./window.ts";
+import { joinedTurns } from "./stored.ts";
+import { newestTurns, type ReplayEvent } from "./window.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -83,4 +84,18 @@ export function frozen<Value>(value: Value): Value {
     for (const part of Object.values(value)) frozen(part);
   }
   return value;
+}
+
+/** The finished part of a replay of these turns, as it would be stored, sent and read. */
+export function compactedReplay(
+  segments: readonly (readonly LogEvent[])[],
+  maxBytes?: number,
+): readonly ReplayEvent[] {
+  const bytesOf = (event: LogEvent) => Buffer.byteLength(JSON.stringify(event));
+  const turns = segments.map((events) => ({
+    text: JSON.stringify(events),
+    bytes: events.reduce((bytes, event) => bytes + bytesOf(event), 0),
+  }));
+  const { kept, cut } = newestTurns(turns, maxBytes);
+  return JSON.parse(joinedTurns(kept, cut));
 }

@@ -4,8 +4,8 @@ import { isObject } from "../json.ts";
 import { EVENT_TABLE, foldOf, isEventType } from "../session/event-table.ts";
 import { anyLog } from "./any-log.fixture.ts";
 import { compact, compactSegment, type LogEvent, type UpdateEvent } from "./compact.ts";
-import { frozen, ids } from "./log.fixture.ts";
-import { compactedReplay, liveJournal, type ReplayEvent } from "./window.ts";
+import { compactedReplay, frozen, ids } from "./log.fixture.ts";
+import { liveJournal, type ReplayEvent } from "./window.ts";
 
 const MANY = { numRuns: 2_000 };
 

@@ -4,6 +4,7 @@ import { promptId } from "../session/life.fixture.ts";
 import { compact, type LogEvent } from "./compact.ts";
 import {
   brief,
+  compactedReplay,
   echo,
   event,
   ids,
@@ -16,7 +17,7 @@ import {
   updated,
   verdict,
 } from "./log.fixture.ts";
-import { compactedReplay, liveJournal, type ReplayEvent, serialisedBytes } from "./window.ts";
+import { liveJournal, type ReplayEvent, serialisedBytes } from "./window.ts";
 
 const sizeOf = (events: readonly ReplayEvent[]) =>
   events.reduce((bytes, one) => bytes + Buffer.byteLength(JSON.stringify(one)), 0);

@@ -16,6 +16,7 @@ import {
   type UpdateEvent,
   updateFold,
 } from "./compact.ts";
+import { eventTexts, type StoredTurn } from "./stored.ts";
 
 /** Stands first in a replay from which older events were left out. It has no number. */
 export interface HistoryTruncated {
@@ -37,17 +38,20 @@ export interface HistoryTruncated {
 
 export type ReplayEvent = LogEvent | HistoryTruncated;
 
-/** The newest finished turns that fit, whole; the first entry says what was left out. */
-export function compactedReplay(
-  segments: readonly (readonly LogEvent[])[],
+/** The newest finished turns that fit, whole, and what says how much was left out before them. */
+export function newestTurns(
+  turns: readonly StoredTurn[],
   maxBytes: number = REPLAY_COMPACTED_BYTES_MAX,
-): readonly ReplayEvent[] {
-  const sizeOf = (segment: readonly LogEvent[]) => sum(segment.map(serialisedBytes));
-  const first = firstKept(segments, sizeOf, { maxBytes, maxEvents: segments.length });
-  const kept = segments.slice(first).flat();
-  if (first === 0) return kept;
-  const truncatedEvents = sum(segments.slice(0, first).map((segment) => segment.length));
-  return [truncated(truncatedEvents, kept.length, maxBytes, { truncatedTurns: first }), ...kept];
+): { readonly kept: readonly StoredTurn[]; readonly cut: HistoryTruncated | null } {
+  const first = firstKept(turns, ({ bytes }) => bytes, { maxBytes, maxEvents: turns.length });
+  const kept = turns.slice(first);
+  if (first === 0) return { kept, cut: null };
+  const counts = [countEvents(turns.slice(0, first)), countEvents(kept)] as const;
+  return { kept, cut: truncated(...counts, maxBytes, { truncatedTurns: first }) };
+}
+
+function countEvents(turns: readonly StoredTurn[]): number {
+  return sum(turns.map((turn) => [...eventTexts(turn)].length));
 }
 
 /**

@@ -67,6 +67,7 @@ export const ADMISSION: Readonly<Record<CommandType, AdmissionRow>> = {
   agent_exit:        row(agt, rude, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip),
   agent_unavailable: row(srv, skip, skip, yes,  skip, skip, skip, skip, skip, skip, yes),
   instructed:        row(agt, rude, skip, skip, yes,  yes,  yes,  yes,  skip, skip, skip),
+  agent_offer:       row(agt, rude, skip, skip, skip, yes,  yes,  yes,  skip, skip, skip),
   agent_update:      row(agt, rude, rude, rude, yes,  yes,  yes,  yes,  rude, rude, rude),
   usage:             row(agt, rude, late, late, late, late, yes,  yes,  late, late, late),
 

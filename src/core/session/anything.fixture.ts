@@ -139,6 +139,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   agent_status: agentStatus,
   agent_exit: ({ odd }) => ({ exitCode: odd ? 1 : null, signalCode: null, message: "gone" }),
   agent_unavailable: () => ({ message: "" }),
+  agent_offer: ({ odd }) => ({ offer: odd ? null : "abc" }),
   instructed: ({ odd, pick }) => ({
     via: odd ? "system_prompt" : "context_block",
     text: "Be kind.",

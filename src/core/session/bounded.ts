@@ -26,6 +26,7 @@ const BOUND_BY: Readonly<Record<CommandType, BoundBy>> = {
   agent_exit: null,
   agent_unavailable: null,
   instructed: null,
+  agent_offer: null,
   agent_update: null,
   usage: null,
 

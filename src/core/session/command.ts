@@ -49,6 +49,7 @@ export interface CommandData {
   agent_exit: AgentExit & { message: string };
   agent_unavailable: { message: string };
   instructed: InstructionsSent;
+  agent_offer: { offer: string | null };
   agent_update: { update: AgentUpdate };
   usage: { turnId: TurnId; usage: ContextUsage; price?: Price };
 
@@ -207,6 +208,8 @@ interface AgentStatusDetails extends Record<AgentStatus, object> {
     readonly epoch?: string;
     /** The mode that it is in unless a client chooses one. */
     readonly usualMode?: AgentMode;
+    /** What it offers, by the hash of its text; null if that is nothing. */
+    readonly offer?: string | null;
   };
   turn_complete: { readonly turnId: TurnId; readonly stopReason: string };
   turn_error: { readonly turnId: TurnId | null; readonly failure: AgentFailure };

@@ -88,6 +88,7 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   agent_exit: agent.exit,
   agent_unavailable: agent.unavailable,
   instructed: agent.instructed,
+  agent_offer: agent.offered,
   agent_update: output.update,
   usage: output.usage,
 

@@ -18,6 +18,7 @@ describe("the fold table of events", () => {
 
   it("drops what meant something only to those who were there", () => {
     expect(folding("drop")).toEqual([
+      "agent_offer",
       "client_attached",
       "client_detached",
       "client_expired",

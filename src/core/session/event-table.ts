@@ -52,6 +52,7 @@ export const EVENT_TABLE = {
   session_status:               row("latest",   yes,    no,    yes,   no,   yes,    no,      no),
   session_lifecycle:            row("drop",     yes,    no,    yes,   no,   yes,    no,      no),
   agent_connected:              row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
+  agent_offer:                  row("drop",     yes,    no,    no,    no,   no,     no,      no),
   instructions_sent:            row("latest",   yes,    no,    no,    no,   yes,    no,      no),
   session_drift:                row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
   session_died:                 row("drop",     no,     no,    no,    yes,  yes,    no,      yes),

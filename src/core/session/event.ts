@@ -33,6 +33,7 @@ export interface EventData extends AskEvents, CreditEvents, Announcements {
   session_status: StatusChange;
   session_lifecycle: PhaseChange;
   agent_connected: Connected;
+  agent_offer: { offer: string | null };
   instructions_sent: InstructionsSent;
   session_drift: { changes: readonly Drift[] };
   session_died: { reason: string; message?: string } & AgentExit;
@@ -183,6 +184,8 @@ interface Connected {
   epoch?: string;
   /** The agent's mode unless a client chooses one; null if it has no modes. */
   usualMode?: AgentMode;
+  /** The modes, models and options that it offers, by the hash of their text; null if none. */
+  offer?: string | null;
 }
 
 /** The instructions that an agent got beside the conversation, word for word. */

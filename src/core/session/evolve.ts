@@ -33,6 +33,7 @@ const EVOLVERS: { readonly [Type in ChangeType]: Evolver<Type> } = {
   session_status: instance.statusChanged,
   session_lifecycle: instance.phaseChanged,
   agent_connected: instance.agentConnected,
+  agent_offer: instance.offered,
   instructions_sent: instance.instructed,
   session_closed: instance.closed,
 

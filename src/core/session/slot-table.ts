@@ -352,6 +352,7 @@ const SESSION: Fields<Session> = {
   agentSessionId: orNull(text),
   agentEpoch: optional(text),
   agentUsualMode: optional(orNull(text)),
+  agentOffer: optional(orNull(text)),
   agentModeChoices: optional(count),
   agentUntold: flag,
   instructed: orNull(object(INSTRUCTED)),

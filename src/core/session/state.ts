@@ -62,6 +62,8 @@ export interface Session {
   readonly agentUntold: boolean;
   /** The mode that it is in unless a client chooses one; null if it has no modes. */
   readonly agentUsualMode?: string | null;
+  /** What it offered last, by the hash of its text; the text is in the store. */
+  readonly agentOffer?: string | null;
   /**
    * How often clients have chosen the agent's mode. The same one chosen again is a choice too: the
    * agent may have left it by itself, and is put back.

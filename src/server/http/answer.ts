@@ -47,6 +47,22 @@ export function json(status: number, body: object, headers: AnswerHeaders = {}):
   return { kind: "json", status, text: JSON.stringify(body), headers };
 }
 
+/** The same with fields that are JSON texts already: what is large is not parsed for it. */
+export function jsonWith(
+  status: number,
+  body: object,
+  texts: Readonly<Record<string, string>>,
+): Answer {
+  const fields = Object.entries(texts).map(([name, text]) => `${JSON.stringify(name)}:${text}`);
+  return { kind: "json", status, text: withFields(JSON.stringify(body), fields), headers: {} };
+}
+
+/** The text of an object with further fields at its end. */
+function withFields(object: string, fields: readonly string[]): string {
+  const inside = object.slice(1, -1);
+  return `{${[...(inside === "" ? [] : [inside]), ...fields].join(",")}}`;
+}
+
 /** 204. */
 export function empty(headers: AnswerHeaders = {}): Answer {
   return { kind: "empty", headers };
@@ -90,9 +106,8 @@ export function refused(why: Refusal, headers: AnswerHeaders = {}): Answer {
 export function naming(answer: Answer, ignored: readonly string[]): Answer {
   if (ignored.length === 0 || answer.kind !== "json" || answer.status >= 400) return answer;
   // The text of a loaded session is large, so it is not parsed again.
-  const rest = answer.text.slice(0, -1);
-  const comma = rest === "{" ? "" : ",";
-  return { ...answer, text: `${rest}${comma}"ignored":${JSON.stringify(ignored)}}` };
+  const names = `"ignored":${JSON.stringify(ignored)}`;
+  return { ...answer, text: withFields(answer.text, [names]) };
 }
 
 /** Answers with the value, or with the refusal. */

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { parseSessionId } from "../../core/id.ts";
+import type { LogEvent } from "../../core/replay/compact.ts";
 import { altered } from "../../session/altered-store.fixture.ts";
 import type { LiveSession } from "../../session/live.ts";
 import { promptOf, value } from "../../session/stage.fixture.ts";
@@ -68,8 +69,15 @@ export async function statusOf(world: DaemonWorld, sessionId: string) {
 
 /** The types of all that has happened in a session. */
 export async function eventsOf(world: DaemonWorld, key: SessionKey): Promise<readonly string[]> {
+  return (await storedEvents(world, key)).map(({ type }) => type);
+}
+
+export async function storedEvents(
+  world: DaemonWorld,
+  key: SessionKey,
+): Promise<readonly LogEvent[]> {
   const page = value(await world.daemon.world.store.readEvents(key, { after: 0, limit: 1_000 }));
-  return page.events.map(({ text }) => JSON.parse(text).type);
+  return page.events.map(({ text }) => JSON.parse(text));
 }
 
 /** Looks until it is so; a test that never sees it runs into its own time limit. */

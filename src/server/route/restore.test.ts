@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -7,7 +7,8 @@ import { PatientClock } from "../../session/side/side.fixture.ts";
 import { echo, promptOf } from "../../session/stage.fixture.ts";
 import { REAL_CLOCK } from "../../session/world.fixture.ts";
 import { SessionLocator } from "../../store/locator.ts";
-import { STRANGER } from "../daemon.fixture.ts";
+import type { SessionKey, SessionStore } from "../../store/store.ts";
+import { type DaemonWorld, STRANGER } from "../daemon.fixture.ts";
 import {
   CommitGate,
   eventsOf,
@@ -16,6 +17,7 @@ import {
   made,
   openLife,
   statusOf,
+  storedEvents,
   turnOf,
   until,
   untilUnanswered,
@@ -23,6 +25,11 @@ import {
 
 const typesOf = (events: unknown) =>
   Array.isArray(events) ? events.map(({ type }) => String(type)) : [];
+
+const updatesOf = async (world: DaemonWorld, key: SessionKey) =>
+  (await storedEvents(world, key)).flatMap(({ type, data }) =>
+    type === "session_update" ? [data.update.sessionUpdate] : [],
+  );
 
 describe("loading a session", () => {
   it("P3: shows its finished turns and the open one, and where the stream goes on", async () => {
@@ -77,7 +84,8 @@ describe("loading a session", () => {
     await world.call("DELETE", path);
     expect((await statusOf(world, sessionId)).status).toBe(404);
     const { body } = await world.call("POST", `${path}/load`, { clientId: "ada" });
-    expect(body).toMatchObject({ attached: false, clientId: "ada", status: "ready" });
+    const status = expect.stringMatching(/^(activating|ready)$/);
+    expect(body).toMatchObject({ attached: false, clientId: "ada", status });
     expect(JSON.stringify(body.compactedReplay)).toContain("remembered");
     await world.end();
     const next = await openLife({ stage: { folder: world.stage.folder } });
@@ -86,7 +94,51 @@ describe("loading a session", () => {
     expect(all.map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
-  it("P6: shows the history also if there is no agent, and says why there is none", async () => {
+  it("P6: answers while the agent comes up, with what it offered last", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    await turnOf(world, sessionId, "say remembered");
+    const { state } = (await world.call("POST", `${path}/load`)).body;
+    expect(state).toMatchObject({ modes: { currentModeId: expect.any(String) } });
+    await world.end();
+    const held = new HeldStart();
+    const { folder } = world.stage;
+    const stage = { folder, profiles: new Map([echo(...held.flags)]) };
+    const next = await openLife({ stage });
+    const { status, body } = await next.call("POST", `${path}/load`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ status: "activating", state });
+    expect(body).not.toHaveProperty("agentFailure");
+    expect(JSON.stringify(body.compactedReplay)).toContain("remembered");
+    const resumed = await next.call("POST", `${path}/resume`);
+    expect(resumed.body).toMatchObject({ status: "activating", state });
+    const live = await liveOf(next, sessionId);
+    expect((await live.submit(promptOf(live, "say next"))).refusal).toBeNull();
+    held.begin();
+    await live.until(({ totals }) => totals.turnsCompleted === 2);
+    // Nothing is told that a client was shown already.
+    expect(await updatesOf(next, live.key)).not.toContain("current_mode_update");
+  });
+
+  it("tells what the agent offers now that it did not offer before", async () => {
+    const world = await openLife();
+    const { sessionId, path } = await made(world);
+    await world.end();
+    const stage = { folder: world.stage.folder, profiles: new Map([echo("--no-effort")]) };
+    const next = await openLife({ stage });
+    const loaded = await next.call("POST", `${path}/load`);
+    expect(JSON.stringify(loaded.body.state)).toContain("effort");
+    const { key } = await liveOf(next, sessionId);
+    await until(
+      () => updatesOf(next, key),
+      (updates) => updates.includes("config_option_update"),
+    );
+    const again = await next.call("POST", `${path}/load`);
+    expect(JSON.stringify(again.body.state)).not.toContain("effort");
+    expect(await updatesOf(next, key)).not.toContain("current_mode_update");
+  });
+
+  it("P6: shows the history also if there is no agent, and tells why there is none", async () => {
     const world = await openLife();
     const { sessionId, path } = await made(world);
     await turnOf(world, sessionId, "say remembered");
@@ -96,14 +148,23 @@ describe("loading a session", () => {
     const { status, body } = await next.call("POST", `${path}/load`);
     expect(status).toBe(200);
     expect(body).toMatchObject({
-      status: "error",
+      status: expect.stringMatching(/^(activating|error)$/),
       hasActivePrompt: false,
-      agentFailure: { code: "agent_exited_early", error: expect.any(String) },
-      state: {},
+      state: { modes: { currentModeId: expect.any(String) } },
     });
     expect(JSON.stringify(body.compactedReplay)).toContain("remembered");
+    const live = await liveOf(next, sessionId);
+    await live.until(({ connection }) => connection.sessionState === "error");
+    const told = (await storedEvents(next, live.key)).findLast(
+      ({ type }) => type === "session_status",
+    );
+    expect(told?.data).toMatchObject({
+      from: "activating",
+      to: "error",
+      message: expect.stringContaining("exit"),
+    });
     const resumed = await next.call("POST", `${path}/resume`);
-    expect([resumed.status, resumed.body.status]).toEqual([200, "error"]);
+    expect(resumed.status).toBe(200);
   });
 
   it("P10: shows no more turns than are wanted, and how to get at the others", async () => {
@@ -239,14 +300,14 @@ describe("a restore that takes too long", () => {
     const world = await openLife();
     const { sessionId, path } = await made(world);
     await world.end();
-    const held = new HeldStart();
-    const { folder } = world.stage;
-    const stage = { folder, profiles: new Map([echo(...held.flags)]) };
+    const gate = new CommitGate();
+    const stage = { folder: world.stage.folder, wrap: (store: SessionStore) => gate.around(store) };
     const clock = new PatientClock(REAL_CLOCK, 1_000);
     const settings = { sessionRestoreTimeoutMs: 1_000 };
     const next = await openLife({ stage, settings, world: { clock } });
+    const held = gate.close("ada");
     const asked = next.call("POST", `${path}/load`, { clientId: "ada" });
-    await expect.poll(() => readdirSync(join(folder, "running-agents"))).toHaveLength(1);
+    await held;
     clock.pass(1_000);
     const { status, headers, body } = await asked;
     expect(status).toBe(504);
@@ -259,16 +320,15 @@ describe("a restore that takes too long", () => {
       timeoutMs: 1_000,
     });
     expect(headers["retry-after"]).toBe("5");
-    held.begin();
+    gate.open();
     const live = await liveOf(next, sessionId);
-    await live.until(({ connection }) => connection.sessionState === "ready");
     await until(
       () => eventsOf(next, live.key),
       (events) => events.includes("client_detached"),
     );
     expect(live.present()).toEqual([]);
     const again = await next.call("POST", `${path}/load`, { clientId: "ada" });
-    expect(again.body).toMatchObject({ clientId: "ada", status: "ready" });
+    expect(again.body).toMatchObject({ clientId: "ada" });
   });
 });
 

@@ -15,13 +15,15 @@ import { displayNameRefusal } from "../../core/session/decide/setting.ts";
 import { pendingCount } from "../../core/session/state.ts";
 import {
   type ForkedSession,
+  firstPromptShown,
   type JoinedSession,
   type KnownSession,
   promptTerminals,
   type SessionAccess,
+  verdictsShown,
 } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Answer, json, refused } from "../http/answer.ts";
+import { type Answer, json, jsonWith, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
@@ -90,7 +92,9 @@ export function resumeRoute(daemon: Daemon): Route {
       const read = readBody(restoreBody, request.body, CODES);
       if (!read.ok) return refusedMode(read.refusal);
       const { value: options } = read;
-      const shown = async ({ session }: JoinedSession) => ok(session.cursor);
+      const shown = async ({ session }: JoinedSession) => {
+        return ok({ fields: session.cursor, texts: {} });
+      };
       return withKnown(daemon, request, (known) => {
         const call = { known, request, action: "resume", options } as const;
         return restore(daemon, call, shown, (make) => make());
@@ -111,11 +115,14 @@ interface RestoringClient {
   readonly actor: Actor;
 }
 
-/** Restores the session even if its agent fails to start; the answer says why (P6). */
+/**
+ * Answers from the log while the agent comes up: nothing that a client is shown waits for it, and
+ * the session is there even if it fails to start (P6).
+ */
 async function restore(
   daemon: Daemon,
   call: RestoreCall,
-  shown: (joined: JoinedSession) => Promise<Result<object>>,
+  shown: (joined: JoinedSession) => Promise<Result<Shown>>,
   limited: (make: () => Promise<Answer>) => Promise<Answer>,
 ): Promise<Answer> {
   const { known, request } = call;
@@ -131,7 +138,8 @@ async function restore(
     const { session } = resumed.value;
     const body = await restoredBody(call, client, resumed.value, shown);
     if (body.ok) {
-      return reapIfLost(json(200, body.value), { ...client, session, isMade: false });
+      const { fields, texts } = body.value;
+      return reapIfLost(jsonWith(200, fields, texts), { ...client, session, isMade: false });
     }
     await session.detach(clientId, client.actor);
     return refused(body.refusal);
@@ -142,42 +150,48 @@ async function restoredBody(
   { options }: RestoreCall,
   { clientId, actor }: RestoringClient,
   joined: JoinedSession,
-  shown: (joined: JoinedSession) => Promise<Result<object>>,
-): Promise<Result<object>> {
-  const { session, attached, agentFailure } = joined;
+  shown: (joined: JoinedSession) => Promise<Result<Shown>>,
+): Promise<Result<Shown>> {
+  const { session, attached } = joined;
   const set = await setMode(session, actor, options.approvalMode);
   if (!set.ok) return set;
-  const state = await session.agentState();
-  if (!state.ok) return state;
-  const more = await shown(joined);
+  const [state, more] = await Promise.all([session.agentState(), shown(joined)]);
   if (!more.ok) return more;
   const { skipped } = session;
-  return ok({
+  const agentFailure = joined.agentFailure ?? session.agentFailure;
+  const fields = {
     ...sessionBody(session, { attached, clientId }),
     hasActivePrompt: pendingCount(session.session) > 0,
-    state: state.value,
-    ...more.value,
+    state,
+    ...more.value.fields,
     ...(agentFailure !== null && { agentFailure: errorBody(agentFailure) }),
     ...(skipped.length > 0 && { skipped }),
-  });
+  };
+  return ok({ fields, texts: more.value.texts });
+}
+
+/** What an answer has beside the session; its texts are JSON already. */
+interface Shown {
+  readonly fields: object;
+  readonly texts: Readonly<Record<string, string>>;
 }
 
 async function historyOf(
   session: SessionAccess,
   { historyPageSize, liveReplayMode }: LoadBody,
-): Promise<Result<object>> {
+): Promise<Result<Shown>> {
   const replay = await session.replay(liveReplayMode, historyPageSize ?? null);
   if (!replay.ok) return replay;
-  const { hasOlder, ...shown } = replay.value;
-  const events = [...shown.compactedReplay, ...shown.liveJournal];
-  const [anchor] = events.flatMap((event) => ("promptId" in event ? (event.promptId ?? []) : []));
-  const terminals = promptTerminals(events);
-  return ok({
+  const { hasOlder, turns: _, compactedText: compactedReplay, ...shown } = replay.value;
+  const anchor = hasOlder ? firstPromptShown(replay.value) : null;
+  const terminals = promptTerminals(verdictsShown(replay.value));
+  const fields = {
     ...shown,
     ...(hasOlder && { historyHasMore: true }),
-    ...(hasOlder && anchor !== undefined && { historyAnchorRecordId: anchor }),
+    ...(anchor !== null && { historyAnchorRecordId: anchor }),
     ...(terminals.length > 0 && { promptTerminals: terminals }),
-  });
+  };
+  return ok({ fields, texts: { compactedReplay } });
 }
 
 /** A client that names a workspace gets only sessions of it. */
@@ -341,25 +355,29 @@ async function joined(
   const actor = actorOf(request, clientId);
   const resumed = await known.resume(actor);
   if (!resumed.ok || clientId === null) return json(201, made);
-  const { session, attached, agentFailure } = resumed.value;
-  const state = await session.agentState();
-  const replay = await session.replay("full");
-  if (!state.ok || !replay.ok) {
+  const { session, attached } = resumed.value;
+  const [state, replay] = await Promise.all([session.agentState(), session.replay("full")]);
+  if (!replay.ok) {
     // A client that does not learn its id could not detach under it either.
     await session.detach(clientId, actor);
     return json(201, made);
   }
-  const { compactedReplay, liveJournal, lastEventId, eventEpoch } = replay.value;
+  const { compactedText: compactedReplay, liveJournal, lastEventId, eventEpoch } = replay.value;
+  const agentFailure = resumed.value.agentFailure ?? session.agentFailure;
   const body = {
     ...sessionBody(session, { attached, clientId }),
     hasActivePrompt: pendingCount(session.session) > 0,
-    state: state.value,
-    compactedReplay,
+    state,
     liveJournal,
     lastEventId,
     eventEpoch,
     ...(agentFailure !== null && { agentFailure: errorBody(agentFailure) }),
     ...made,
   };
-  return reapIfLost(json(201, body), { session, clientId, actor, isMade: false });
+  return reapIfLost(jsonWith(201, body, { compactedReplay }), {
+    session,
+    clientId,
+    actor,
+    isMade: false,
+  });
 }

@@ -146,8 +146,8 @@ export function contextRoute(daemon: Daemon): Route {
       withSession(daemon, request, async (session) => {
         const { sessionId, fixed } = session.session;
         const { workspaceCwd } = fixed;
-        const known = await session.agentState();
-        return answerTo(known, (state) => json(200, { v: 1, sessionId, workspaceCwd, state }));
+        const state = await session.agentState();
+        return json(200, { v: 1, sessionId, workspaceCwd, state });
       }),
   });
 }

@@ -31,6 +31,7 @@ import {
   knownSoon,
   surroundingsOf,
 } from "./briefing.ts";
+import { NO_OFFER, OfferKeeper, offerNews } from "./offers.ts";
 import { OpenAsks } from "./open-asks.ts";
 import { ToolTurn } from "./tool-turn.ts";
 
@@ -57,6 +58,7 @@ export class AgentLink {
   readonly #giveUp = new AbortController();
   #session: AgentSession | null = null;
   #briefing: Briefing | null = null;
+  #offers: OfferKeeper | null = null;
   #files: ReturnType<typeof filesAround> | null = null;
   /** The session as it was told last; what is made up for later is made up for on this. */
   #latest: Session | null = null;
@@ -108,6 +110,7 @@ export class AgentLink {
     const { tenantId } = key;
     const briefing = new Briefing(this.#world, tenantId, session);
     this.#briefing = briefing;
+    this.#offers = new OfferKeeper(this.#world, tenantId);
     this.#files = filesAround(this.#world, { tenantId, workspaceCwd });
     const unread = await briefing.learn(session.chosen);
     if (unread !== null) return this.#isOver ? null : unread;
@@ -139,6 +142,7 @@ export class AgentLink {
       this.#modeChoices = agentModeChoices;
       void this.#changeMode(connection.agentMode ?? this.#usualMode);
     }
+    if (connection.sessionState === "ready") this.#noteOffer(this.#session);
     if (running === null) return;
     if (this.#prompted !== running.turnId && !this.#prompt(running, session)) return;
     if (running.stopCause !== null && this.#cancelled !== running.turnId) {
@@ -287,8 +291,9 @@ export class AgentLink {
         const toAsk = isAsking ? Object.entries(asking.options) : [];
         const set = optionsOfAgent(wanted).map(([id, { value }]) => [id, value] as const);
         const options = [...toAsk, ...set];
-        if (parts.length + options.length === 0 && mode === null) void this.#ready(session);
-        else void this.#setUp(session, { parts, options, mode }).then(() => this.#ready(session));
+        const ready = () => this.#ready(session, wanted);
+        if (parts.length + options.length === 0 && mode === null) void ready();
+        else void this.#setUp(session, { parts, options, mode }).then(ready);
       },
       status: (report) => {
         // It was asked for, so this is no news; and late it would wake a session that was stopped.
@@ -332,15 +337,43 @@ export class AgentLink {
     if (choices === this.#modeChoices) await this.#changeMode(mode);
   }
 
-  async #ready(session: AgentSession): Promise<void> {
-    const files = this.#files && (await knownSoon(this.#world, this.#files));
+  async #ready(session: AgentSession, wanted: Session): Promise<void> {
+    const [files, offered] = await Promise.all([
+      this.#files && knownSoon(this.#world, this.#files),
+      this.#offers?.keep(session.offer),
+    ]);
     if (files === null || this.#isOver || this.#giveUp.signal.aborted) return;
     const { agentSessionId, context, offer } = session;
     const surroundings = surroundingsOf(session, files, this.#world.tools.servers);
     const arrival = { agentSessionId, context, surroundings, usualMode: this.#usualMode };
-    this.#reports.status({ status: "connected", ...arrival });
+    const known = offered === undefined ? {} : { offer: offered };
+    this.#reports.status({ status: "connected", ...arrival, ...known });
+    if (offered !== undefined) void this.#tellNews(session, wanted, offered);
     const sent = this.#briefing?.arrived(context, offer.takesSystemPrompt) ?? null;
     if (sent !== null) this.#reports.instructed(sent);
+  }
+
+  /**
+   * Clients may have been shown what the agent offered when it was here last: what is not so any
+   * more they learn as from an agent that changes it by itself.
+   */
+  async #tellNews({ offer }: AgentSession, wanted: Session, offered: string | null): Promise<void> {
+    const { activation, agentOffer: before = null } = wanted;
+    const isFirst = activation === 1 && before === null;
+    if (offered === before || isFirst) return;
+    const shown = (await this.#offers?.read(before)) ?? NO_OFFER;
+    const news = offerNews(shown, offer);
+    if (this.#isOver) return;
+    for (const update of news) void this.#reports.update(update);
+  }
+
+  /** What changes in a turn is kept after it. */
+  #noteOffer({ offer }: AgentSession) {
+    const offers = this.#offers;
+    if (offers === null || offers.isKept(offer)) return;
+    void offers.keep(offer).then((kept) => {
+      if (kept !== undefined && !this.#isOver) this.#reports.offered(kept);
+    });
   }
 
   /** Without one there is nothing to set: the agent has no modes, or is in the right one. */

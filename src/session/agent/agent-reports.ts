@@ -158,6 +158,11 @@ export class AgentReports {
     void this.#seat.submit({ ...this.#by(), type: "instructed", ...sent });
   }
 
+  /** The text of what the agent offers is in the store, under this hash. */
+  offered(offer: string | null) {
+    void this.#seat.submit({ ...this.#by(), type: "agent_offer", offer });
+  }
+
   announce(announcement: Announcement) {
     this.#held.interrupt();
     this.#announce(announcement);

@@ -199,6 +199,7 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   agent_exit: true,
   agent_unavailable: true,
   instructed: true,
+  agent_offer: true,
   agent_update: false,
   usage: false,
 

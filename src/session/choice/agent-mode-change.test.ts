@@ -8,7 +8,7 @@ import type { LogEvent } from "../../core/replay/compact.ts";
 import { SessionHost } from "../host.ts";
 import type { LiveSession } from "../live.ts";
 import { ada, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
-import { echo, promptOf, Stage, value } from "../stage.fixture.ts";
+import { echo, finishedShown, promptOf, Stage, value } from "../stage.fixture.ts";
 
 interface Opened {
   readonly stage: Stage;
@@ -34,8 +34,8 @@ const say = async ({ runtime, live }: Opened, mode: ApprovalMode) => {
 
 /** All that was told, as a client sees it that loads the session. */
 async function told({ runtime, live }: Opened): Promise<readonly LogEvent[]> {
-  const { compactedReplay, liveJournal } = value(await runtime.replay(live.key, "full"));
-  const all = [...compactedReplay, ...liveJournal];
+  const replay = value(await runtime.replay(live.key, "full"));
+  const all = [...finishedShown(replay), ...replay.liveJournal];
   return all.flatMap((event) => ("id" in event ? [event] : []));
 }
 

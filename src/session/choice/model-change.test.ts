@@ -5,7 +5,7 @@ import type { ModelConfig } from "../../core/session/state.ts";
 import type { SessionHost } from "../host.ts";
 import type { LiveSession } from "../live.ts";
 import { ada, NEVER, named, turn, withSession } from "../runtime.fixture.ts";
-import { echo, Stage, TENANT, value } from "../stage.fixture.ts";
+import { echo, finishedShown, Stage, TENANT, value } from "../stage.fixture.ts";
 import { CREATION } from "../world.fixture.ts";
 
 interface Opened {
@@ -31,8 +31,8 @@ async function made(modelConfig: ModelConfig, ...flags: readonly string[]) {
 
 /** What a client sees that loads the session. */
 async function told({ runtime, live }: Opened): Promise<readonly LogEvent[]> {
-  const { compactedReplay, liveJournal } = value(await runtime.replay(live.key, "full"));
-  const all = [...compactedReplay, ...liveJournal];
+  const replay = value(await runtime.replay(live.key, "full"));
+  const all = [...finishedShown(replay), ...replay.liveJournal];
   return all.flatMap((event) => ("id" in event ? [event] : []));
 }
 

@@ -4,7 +4,7 @@ import type { Command } from "../../core/session/command.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { SessionHost } from "../host.ts";
 import { ada, NEVER, turn, withSession } from "../runtime.fixture.ts";
-import { echo, Stage, value } from "../stage.fixture.ts";
+import { echo, finishedShown, Stage, value } from "../stage.fixture.ts";
 
 async function opened(...flags: readonly string[]) {
   const stage = await Stage.open({ profiles: new Map([echo(...flags)]) });
@@ -13,8 +13,8 @@ async function opened(...flags: readonly string[]) {
 
 /** All that was told, folded, as a client sees it that loads the session. */
 async function told(runtime: SessionHost, key: SessionKey): Promise<readonly LogEvent[]> {
-  const { compactedReplay, liveJournal } = value(await runtime.replay(key, "full"));
-  const all = [...compactedReplay, ...liveJournal];
+  const replay = value(await runtime.replay(key, "full"));
+  const all = [...finishedShown(replay), ...replay.liveJournal];
   return all.flatMap((event) => ("id" in event ? [event] : []));
 }
 

@@ -9,7 +9,7 @@ import type { CreationRequest } from "../actor/open.ts";
 import { changeIn } from "../actor/written.ts";
 import { liveDeletion } from "../audit/entries.ts";
 import type { SessionStreams } from "../bus/streams.ts";
-import { EVICTED, ensureAgent, retryIfEvicted } from "../eviction.ts";
+import { EVICTED, ensureAgent, retryIfEvicted, wakeAgent } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
 import type { Joined, SessionRegistry } from "../registry.ts";
 import { boundCreation } from "../tenant/policy-check.ts";
@@ -17,7 +17,7 @@ import { type SessionWorld, stampedBy } from "../world.ts";
 
 /** A session that was brought back. */
 export interface Resumed extends Joined {
-  /** Why it has no agent, if it has none. */
+  /** Why it has no agent, if that is known already. */
   readonly agentFailure: Refusal | null;
 }
 
@@ -52,7 +52,9 @@ export class Arrivals {
       if (!bounded.ok) return bounded;
       const joined = await this.#parts.registry.create(bounded.value);
       if (!joined.ok) return joined;
-      if (joined.value.attached) return orAnew(await this.#joined(joined.value, register));
+      if (joined.value.attached) {
+        return orAnew(await this.#joined(joined.value, register, ensureAgent));
+      }
       const why = await register(joined.value.live);
       return why === null
         ? ok({ ...joined.value, agentFailure: null })
@@ -61,8 +63,8 @@ export class Arrivals {
   }
 
   /**
-   * Brings a session back with its agent, also one that was closed, and joins it. Without an agent
-   * it is there all the same, and says why it has none (P6). However many bring it back at once,
+   * Brings a session back, also one that was closed, and joins it. Its agent is on its way then,
+   * and comes or not: the session is there all the same (P6). However many bring it back at once,
    * it is done once, and for one of them it was not there before.
    */
   resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
@@ -71,7 +73,7 @@ export class Arrivals {
       const back = await this.#broughtBack(key, actor);
       if (!back.ok) return back;
       back.value.live.attendance.attachCount += 1;
-      return this.#joined(back.value, register);
+      return this.#joined(back.value, register, wakeAgent);
     });
   }
 
@@ -109,14 +111,18 @@ export class Arrivals {
   }
 
   /** It counts before it is registered, so that the session is not evicted meanwhile. */
-  async #joined(joined: Joined, register: Register): Promise<Result<Resumed>> {
+  async #joined(
+    joined: Joined,
+    register: Register,
+    bringAgent: (live: LiveSession) => Promise<Refusal | null>,
+  ): Promise<Result<Resumed>> {
     const { live } = joined;
     const why = await register(live);
     if (why !== null) {
       live.attendance.left();
       return { ok: false, refusal: why };
     }
-    const agentFailure = await ensureAgent(live);
+    const agentFailure = await bringAgent(live);
     if (agentFailure === EVICTED) return { ok: false, refusal: EVICTED };
     return ok({ ...joined, agentFailure });
   }

@@ -14,6 +14,7 @@ import { KeyedMutex } from "../../platform/keyed-mutex.ts";
 import { AGENT_METHODS } from "../../wire/acp.ts";
 import { type CreationRequest, wholeCreation } from "../actor/open.ts";
 import { storedAgentSessions } from "../conversation/agent-copy.ts";
+import { ensureAgent } from "../eviction.ts";
 import type { SessionHost } from "../host.ts";
 import type { Resumed } from "../life/clients.ts";
 import type { LiveSession } from "../live.ts";
@@ -102,10 +103,10 @@ export class Adoptions {
       await (live === null ? made.value.discard() : this.#host.ownerVanished(live, actor));
       return resumed;
     }
-    const { live, agentFailure } = resumed.value;
+    const { live } = resumed.value;
     // Its maker is registered, and did not join it: it goes if the answer is lost.
     live.attendance.left();
-    const why = agentFailure ?? notRestored(live, agentSessionId);
+    const why = (await ensureAgent(live)) ?? notRestored(live, agentSessionId);
     if (why === null) return ok({ ...resumed.value, attached: false });
     await this.#host.ownerVanished(live, actor);
     return { ok: false, refusal: why };

@@ -69,7 +69,7 @@ export async function deleteUnfinishedForks({
 }
 
 /** The copy that an agent has made of its side, if it has, and what is known of that side. */
-type AgentCopy = Pick<Session, "agentSessionId" | "agentUsualMode">;
+type AgentCopy = Pick<Session, "agentSessionId" | "agentUsualMode" | "agentOffer">;
 
 /** What the manifest has from elsewhere. */
 type ManifestSource = Pick<Manifest, "mode" | "projectRoot" | "smState">;

@@ -7,7 +7,7 @@ import { CORE_SLOT } from "../../core/session/slot.ts";
 import type { BackwardRange, Range, SessionKey, SessionStore } from "../../store/index.ts";
 import { reconcileStaleSessions } from "../life/recovery.ts";
 import { replayOf } from "../replay.ts";
-import { ANYBODY, echo, type Hand, Stage, TENANT, value } from "../stage.fixture.ts";
+import { ANYBODY, echo, finishedShown, type Hand, Stage, TENANT, value } from "../stage.fixture.ts";
 import { SETTINGS } from "../world.fixture.ts";
 import { type Forked, type ForkOptions, forkSession } from "./fork.ts";
 import { deleteUnfinishedForks, UNFINISHED_FORK } from "./fork-draft.ts";
@@ -72,7 +72,7 @@ describe("a fork", () => {
     expect(new Set(log.map(({ data }) => data.sessionId))).toEqual(new Set([key.sessionId]));
     const order = { through: record.lastEventId, mode: "full", bounds: SETTINGS.replay } as const;
     const replay = value(await replayOf(stage.world, key, order));
-    const shown = replay.compactedReplay.flatMap(({ type, data }) => {
+    const shown = finishedShown(replay).flatMap(({ type, data }) => {
       if (type !== "session_update") return [type];
       const { sessionUpdate, content } = data.update;
       return [`${sessionUpdate} ${Object(content).text ?? ""}`];

@@ -111,8 +111,9 @@ async function filled(
   const slots = await copySlots(world, key, draft);
   if (!slots.ok) return slots;
   const turns = await eachTurnThrough(world.store, key, end, (turn) => draft.addTurn(turn));
-  const { agentUsualMode = null } = session;
-  return turns.ok ? draft.finish({ agentSessionId: end.agentSessionId, agentUsualMode }) : turns;
+  const { agentUsualMode = null, agentOffer = null } = session;
+  const { agentSessionId } = end;
+  return turns.ok ? draft.finish({ agentSessionId, agentUsualMode, agentOffer }) : turns;
 }
 
 async function copyMessages(

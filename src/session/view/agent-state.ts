@@ -1,8 +1,8 @@
-import type { AgentOffer } from "../../agent/agent.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { choicesOf, objectsIn } from "../agent/agent-modes.ts";
+import { readOffer, type ShownOffer } from "../agent/offers.ts";
 import type { LiveSession } from "../live.ts";
 import { latestUpdate } from "./log-search.ts";
 
@@ -13,27 +13,16 @@ export interface AgentState {
   readonly configOptions?: readonly JsonObject[];
 }
 
-/**
- * Returns the state as the agent has it now. Without an agent the log is searched: it has the
- * changes since the agent's offer, but not the offer.
- */
+/** Returns the state as the agent has it now; without an agent, as it was when there was one. */
 export async function agentState(
-  store: SessionStore,
-  { agent, key }: Pick<LiveSession, "agent" | "key">,
-): Promise<Result<AgentState>> {
-  if (agent !== null) return ok(stateOf(agent.offer));
-  const mode = await latestUpdate(store, key, "current_mode_update");
-  if (!mode.ok) return mode;
-  const options = await latestUpdate(store, key, "config_option_update");
-  if (!options.ok) return options;
-  const currentModeId = mode.value && stringAt(mode.value, "currentModeId");
-  const modes = currentModeId === null ? null : { currentModeId, availableModes: [] };
-  return ok(stateOf({ modes, configOptions: objectsIn(options.value?.configOptions) }));
+  store: Pick<SessionStore, "readBlob">,
+  { agent, key, session }: Pick<LiveSession, "agent" | "key" | "session">,
+): Promise<AgentState> {
+  if (agent !== null) return stateOf(agent.offer);
+  return stateOf(await readOffer(store, key.tenantId, session.agentOffer ?? null));
 }
 
-type OfferedState = Pick<AgentOffer, "modes" | "models" | "configOptions">;
-
-function stateOf({ modes, models: listed = null, configOptions }: OfferedState): AgentState {
+function stateOf({ modes, models: listed = null, configOptions }: ShownOffer): AgentState {
   const models = modelsIn(configOptions) ?? listed;
   return {
     ...(models !== null && { models }),
@@ -51,7 +40,7 @@ function modelsIn(configOptions: readonly JsonObject[]): JsonObject | null {
 }
 
 /** Returns the ids of the models that an agent offers. */
-export function modelIds({ models: listed, configOptions }: OfferedState): readonly string[] {
+export function modelIds({ models: listed, configOptions }: ShownOffer): readonly string[] {
   const models = modelsIn(configOptions) ?? listed;
   return objectsIn(models?.availableModels).flatMap((model) => stringAt(model, "modelId") ?? []);
 }

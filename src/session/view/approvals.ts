@@ -27,11 +27,9 @@ export async function approvalsView(
   const { fixed, chosen, connection } = live.session;
   const { securityMode, allowlist } = fixed;
   const { autonomyProfile, turn } = connection;
-  const agent = await agentState(store, live);
-  if (!agent.ok) return agent;
   const grants = await grantEvents(store, live.key, connection.sessionGrants);
   if (!grants.ok) return grants;
-  const modes = modesOf(agent.value);
+  const modes = modesOf(await agentState(store, live));
   return ok({
     securityMode,
     allowlist,

@@ -81,7 +81,7 @@ function instanceCreated(draft: Draft): Refusal | null {
 
 function connected(draft: Draft, report: AgentStatusReport<"connected">): Refusal | null {
   if (draft.state !== "activating") return onlyIn(draft, "ready", "connected");
-  const { agentSessionId, context, surroundings, epoch, usualMode } = report;
+  const { agentSessionId, context, surroundings, epoch, usualMode, offer } = report;
   const { surroundings: before, chosen } = draft.session;
   const changes = driftSince(before, surroundings ?? null, chosen);
   draft.emit("agent_connected", {
@@ -90,10 +90,20 @@ function connected(draft: Draft, report: AgentStatusReport<"connected">): Refusa
     ...(surroundings && { surroundings }),
     ...(epoch !== undefined && { epoch }),
     ...(usualMode !== undefined && { usualMode }),
+    ...(offer !== undefined && { offer }),
   });
   if (changes.length > 0) draft.emit("session_drift", { changes });
   draft.moveTo("ready", "connected");
   return null;
+}
+
+/** What the agent offers has changed, by itself or because it was set to something else. */
+export function offered(session: Session, command: Command<"agent_offer">): Decision {
+  const draft = new Draft(session, command);
+  const { offer } = command;
+  const { agentOffer = null } = session;
+  if (offer !== agentOffer) draft.emit("agent_offer", { offer });
+  return draft.accept();
 }
 
 /** The instructions that the agent got; the log holds them whole. */

@@ -162,7 +162,7 @@ function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">)
 
 /** An agent that begins anew has no instructions yet. */
 export function agentConnected(session: Session, event: SessionEvent<"agent_connected">): Session {
-  const { agentSessionId, context, surroundings = null, epoch, usualMode } = event.data;
+  const { agentSessionId, context, surroundings = null, epoch, usualMode, offer } = event.data;
   const remembers = context === "resumed" || context === "loaded";
   const instructed = remembers ? session.instructed : null;
   const agentUntold = !remembers || session.agentUntold;
@@ -170,8 +170,13 @@ export function agentConnected(session: Session, event: SessionEvent<"agent_conn
     agentSessionId,
     ...(epoch !== undefined && { agentEpoch: epoch }),
     ...(usualMode !== undefined && { agentUsualMode: usualMode }),
+    ...(offer !== undefined && { agentOffer: offer }),
   };
   return { ...session, ...side, agentUntold, instructed, surroundings };
+}
+
+export function offered(session: Session, event: SessionEvent<"agent_offer">): Session {
+  return { ...session, agentOffer: event.data.offer };
 }
 
 export function instructed(session: Session, event: SessionEvent<"instructions_sent">): Session {

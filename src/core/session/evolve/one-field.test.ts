@@ -30,6 +30,7 @@ const FULL: Full = {
   closed: true,
   agentEpoch: "epoch-1",
   agentUsualMode: "code",
+  agentOffer: "offer-1",
   agentModeChoices: 4,
   title: "how it began",
   lastTurnError: { code: "channel_closed", message: "The agent exited." },
@@ -132,6 +133,7 @@ const CHANGES = [
     {
       chosen: { activeAgent: "echo" },
       agentSessionId: null,
+      agentOffer: null,
       surroundings: { agent: null, model: null },
     },
   ),

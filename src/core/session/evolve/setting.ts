@@ -82,7 +82,8 @@ export function personaReloaded(session: Session, { data }: SessionEvent<"person
 
 /** Another agent cannot continue under this one's name for the conversation. */
 export function agentChanged(session: Session, { data }: SessionEvent<"active_agent_changed">) {
-  const anew = { ...seen(session, { agent: null, model: null }), agentSessionId: null };
+  const side = { agentSessionId: null, agentOffer: null };
+  const anew = { ...seen(session, { agent: null, model: null }), ...side };
   return choose(anew, { activeAgent: data.to });
 }
 
