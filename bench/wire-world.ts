@@ -7,6 +7,7 @@ import { activityOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
 import { Workspaces } from "../src/server/workspaces.ts";
 import { OpenTurns } from "../src/session/actor/open-turns.ts";
+import { KnownSnapshots } from "../src/session/known-snapshots.ts";
 import { SessionHost } from "../src/session/host.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionService } from "../src/session/service.ts";
@@ -48,6 +49,7 @@ export class WireWorld {
       holder: this.stores.holder,
       tenants: new TenantGate(),
       turns: new OpenTurns(Number.POSITIVE_INFINITY),
+      known: new KnownSnapshots(),
       clock: REAL_CLOCK,
       yield: () => yieldToEventLoop(),
       ids: RANDOM_IDS,

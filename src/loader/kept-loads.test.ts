@@ -56,8 +56,8 @@ const CHANGES: Readonly<
   Record<string, readonly [(tree: Tree) => Promise<unknown>, readonly string[]]>
 > = {
   "edited in place": [
-    (tree) => writeFile(tree.at("workspace", "three", "SKILL.md"), "three"),
-    ["first", "three", "second"],
+    (tree) => writeFile(tree.at("workspace", "three", "SKILL.md"), "edited"),
+    ["first", "edited", "second"],
   ],
   "edited in place with its time put back": [
     async (tree) => {
@@ -169,9 +169,9 @@ describe("P7: skills that were loaded before", () => {
     withSettled(async (settled) => {
       const file = settled.tree.at("workspace", "three", "SKILL.md");
       const early = settled.bodies();
-      await writeFile(file, "news");
+      await writeFile(file, "new");
       const late = await Promise.all(Array.from({ length: 50 }, () => settled.bodies()));
-      expect(late).toEqual(Array(50).fill(["first", "news", "second"]));
+      expect(late).toEqual(Array(50).fill(["first", "new", "second"]));
       await early;
       expect(settled.listings).toBe(6);
     }));
@@ -213,13 +213,14 @@ describe("P7: a hundred loads beside edits", () => {
       };
       await writeFile(file, "0");
       const editing = edit();
-      const loads = settled.later(async () => {
-        for (let n = 0; n < 10; n += 1) await Promise.all(Array.from({ length: 10 }, load));
-      });
-      await loads.finally(() => {
+      try {
+        await settled.later(async () => {
+          for (let n = 0; n < 10; n += 1) await Promise.all(Array.from({ length: 10 }, load));
+        });
+      } finally {
         untilOver.abort();
-        return editing;
-      });
+        await editing;
+      }
       expect(await settled.later(() => settled.bodies())).toContain(String(written));
     }));
 });

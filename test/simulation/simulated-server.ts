@@ -2,6 +2,7 @@ import { RECOVERIES_AT_ONCE_MAX } from "../../src/core/limits.ts";
 import { ok, type Result } from "../../src/core/result.ts";
 import type { Command } from "../../src/core/session/command.ts";
 import { OpenTurns } from "../../src/session/actor/open-turns.ts";
+import { KnownSnapshots } from "../../src/session/known-snapshots.ts";
 import type { Outcome } from "../../src/session/actor/written.ts";
 import { SessionStreams } from "../../src/session/bus/streams.ts";
 import { writeExport } from "../../src/session/export/export.ts";
@@ -85,6 +86,7 @@ export class SimulatedServer {
       holder: holderOf(number),
       tenants: new TenantGate(),
       turns: new OpenTurns(Number.POSITIVE_INFINITY),
+      known: new KnownSnapshots(),
       clock: scene.schedule.clock(number),
       yield: () => scene.schedule.beat("server", "goes on", { server: number }),
       ids: scene.ids,

@@ -14,14 +14,17 @@ import { describeGone } from "../bridge/request.ts";
 import { type Credentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import { Traces, type WireTap } from "../keeper.ts";
 import { type AgentProfile, askingProfile } from "../profile/profile.ts";
+import { abortOf } from "./abort.ts";
 import { AgentCalls } from "./agent-calls.ts";
 import { type FullPool, fullPool, helps } from "./capacity.ts";
 import {
+  isNearlyFull,
   isUnwanted,
   PoolKeeper,
   type PoolKey,
   PoolMember,
   type StartingProcess,
+  seatsIn,
   stopped,
 } from "./members.ts";
 import { Breakers, ConnectAttempt, type StartAdvice } from "./retry.ts";
@@ -103,9 +106,7 @@ export class AgentPool implements Agents {
     const key = await this.#keyOf({ tenantId, userId: null, profile, workspace, asks: true });
     if (!key.ok || this.#memberFor(key.value) !== undefined) return;
     if (this.#startingFor(key.value) !== undefined) return;
-    const starting = this.#start(key.value);
-    starting.isPreheated = true;
-    await starting.done;
+    await this.#start(key.value, "preheat").done;
   }
 
   async dismiss(tenantId: TenantId): Promise<void> {
@@ -176,13 +177,18 @@ export class AgentPool implements Agents {
     if (member !== undefined) {
       member.arriving += 1;
       member.stopIdleTimer();
+      this.#startSpare(key);
       return ok({ member, isOwn: false });
     }
-    const starting = this.#startingFor(key) ?? this.#start(key);
+    const starting = this.#startingFor(key) ?? this.#start(key, "session");
     starting.seats += 1;
-    const isOwn = () => starting.seats === 1 && !starting.isPreheated;
+    this.#startSpare(key);
+    const isOwn = () => starting.seats === 1 && starting.purpose === "session";
     const aborted = abortOf(signal);
     const started = await Promise.race([starting.done, aborted.promise]).finally(aborted.forget);
+    // That a spare did not start is no fault of a session: it gets a process of its own.
+    const isSpare = starting.purpose === "spare" && !signal.aborted;
+    if (started?.ok === false && isSpare) return this.#takeSeat(key, signal);
     if (started !== null) {
       return started.ok ? ok({ member: started.value, isOwn: isOwn() }) : started;
     }
@@ -213,7 +219,7 @@ export class AgentPool implements Agents {
       const reason = sentenceOf(connected.refusal);
       this.#breakers.of(member.key.name).failed(reason, begunMs, this.#options.nowMs());
     }
-    void member.measure().then(() => this.#endIfUnused(member));
+    member.measureSoon(() => this.#endIfUnused(member));
     this.#endIfUnused(member);
     return connected;
   }
@@ -234,17 +240,23 @@ export class AgentPool implements Agents {
   }
 
   #startingFor(key: PoolKey): StartingProcess | undefined {
-    const { sessionsPerProcess } = key.profile.limits;
-    return [...this.#starting].find(({ key: its, seats, abort }) => {
-      const isSame = its.name === key.name && its.profile === key.profile;
-      return isSame && seats < sessionsPerProcess && !abort.signal.aborted;
-    });
+    return [...this.#starting].find((starting) => seatsIn(starting, key) > 0);
   }
 
-  #start(key: PoolKey): StartingProcess {
+  /**
+   * Starts the next process when few seats are left, so that the session that needs it need not
+   * wait. It takes only what is free anyway, and makes way like any unused process.
+   */
+  #startSpare(key: PoolKey) {
+    if (!isNearlyFull(key, this.#members, this.#starting)) return;
+    const mayStart = this.#advice(key.name).kind === "start" && this.#full(key) === null;
+    if (mayStart) this.#start(key, "spare");
+  }
+
+  #start(key: PoolKey, purpose: StartingProcess["purpose"]): StartingProcess {
     const { promise: done, resolve } = Promise.withResolvers<Result<PoolMember>>();
     const abort = new AbortController();
-    const initial = { member: null, seats: 0, hasCapacity: false, isPreheated: false };
+    const initial = { member: null, seats: 0, hasCapacity: false, purpose };
     const tap = this.#traces.tap(key.tenantId, key.profile.name);
     const starting: StartingProcess = { key, abort, tap, done, ...initial };
     this.#starting.add(starting);
@@ -311,7 +323,7 @@ export class AgentPool implements Agents {
     host.observe({
       changed: () => this.#endIfUnused(member),
       gone: (gone, isFailure) => {
-        member.stopIdleTimer();
+        member.stopTimers();
         this.keeper.keep(member);
         if (this.#isSteady(member)) this.#breakers.forgive(key.name);
         // `#end` has removed it before.
@@ -333,6 +345,8 @@ export class AgentPool implements Agents {
       starting.hasCapacity = full === null;
       if (full === null) return DONE;
       const { scope, reason } = full;
+      const mayEndOthers = starting.purpose !== "spare" || starting.seats > 0;
+      if (!mayEndOthers) return fail("agent_capacity", { reason, scope });
       const isOfUse = (one: { readonly key: PoolKey }) => helps(scope, starting.key, one);
       const unused = [...this.#members].find((member) => member.isUnused && isOfUse(member));
       const unwanted = [...this.#starting].find((one) => {
@@ -374,7 +388,7 @@ export class AgentPool implements Agents {
   /** From here on it gets no session any more. */
   #end(member: PoolMember): Promise<void> {
     this.#members.delete(member);
-    member.stopIdleTimer();
+    member.stopTimers();
     const ending = member.host.end();
     this.#ending.add(ending);
     return ending.finally(() => this.#ending.delete(ending));
@@ -384,15 +398,6 @@ export class AgentPool implements Agents {
 /** The prefix of the keys of a tenant, or of one of its profiles. */
 function keyPrefix(...names: readonly [TenantId, profile?: string]): string {
   return `${JSON.stringify(names).slice(0, -1)},`;
-}
-
-/** Resolves with null when the signal fires, unless `forget` is called before. */
-function abortOf(signal: AbortSignal) {
-  const { promise, resolve } = Promise.withResolvers<null>();
-  const abort = () => resolve(null);
-  signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted) abort();
-  return { promise, forget: () => signal.removeEventListener("abort", abort) };
 }
 
 function shuttingDown(): Result<never> {

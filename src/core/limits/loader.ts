@@ -56,3 +56,6 @@ export const LOAD_LOOKS_AT_ONCE_MAX = 64;
 
 /** How old a change must be for the next one to show: the coarsest clock of a file system. */
 export const LOAD_SETTLED_MS_MIN = 2_000;
+
+/** Snapshots of skills, and as many of personas, that sessions share in memory. */
+export const SNAPSHOTS_KNOWN_BYTES_MAX = 32 * 1_024 * 1_024;
