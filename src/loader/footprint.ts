@@ -94,7 +94,7 @@ interface Sighting {
 /** Paths and texts of one sighting, about. */
 const SIGHTING_BYTES = 512;
 
-type Looked<Value> = { readonly found: string } & (
+type LookResult<Value> = { readonly found: string } & (
   | { readonly value: Value }
   | { readonly thrown: unknown }
 );
@@ -111,7 +111,7 @@ const LOOKS = {
 async function looked<Value>(
   look: Promise<Value>,
   nameOf: (value: Value) => string,
-): Promise<Looked<Value>> {
+): Promise<LookResult<Value>> {
   try {
     const value = await look;
     return { value, found: nameOf(value) };
@@ -120,7 +120,7 @@ async function looked<Value>(
   }
 }
 
-/** Whoever replaces, edits, or changes the rights of a file changes one of these. */
+/** What replaces or edits a file, or changes its rights, changes one of these. */
 function stateOf({ dev, ino, mode, uid, gid, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, mode, uid, gid, size, mtimeNs, ctimeNs].join(" ");
 }

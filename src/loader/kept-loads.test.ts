@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { LOAD_SETTLED_MS_MIN } from "../core/limits.ts";
 import type { Persona } from "../core/persona.ts";
 import type { SkillSnapshot } from "../core/skill/skill.ts";
-import { LoaderMemory } from "./loader.ts";
+import { LoaderMemory } from "./kept-loads.ts";
 import { listFolder } from "./skills.ts";
 import { type Tree, withTree } from "./tree.fixture.ts";
 

@@ -1,6 +1,15 @@
 import { LOADS_KEPT_BYTES_MAX } from "../core/limits.ts";
+import type { Persona } from "../core/persona.ts";
+import type { Result } from "../core/result.ts";
 import { WeightedMap } from "../platform/weighted-map.ts";
 import { Footprint } from "./footprint.ts";
+import type { FoundSkills } from "./found-skills.ts";
+
+/** What loaders remember of the files, for as long as those stay as they are. */
+export class LoaderMemory {
+  readonly skills = new KeptLoads<Result<FoundSkills>>();
+  readonly personas = new KeptLoads<Persona>();
+}
 
 interface KeptLoad<Value> {
   readonly footprint: Footprint;
@@ -18,7 +27,7 @@ interface LoadAtWork<Value> {
  * finds each as it was, and that look begins after the request: what a request gets is decided by
  * the files at that moment.
  */
-export class KeptLoads<Value> {
+class KeptLoads<Value> {
   readonly #kept = new WeightedMap<string, KeptLoad<Value>>(LOADS_KEPT_BYTES_MAX);
   readonly #atWork = new Map<string, LoadAtWork<Value>>();
 

@@ -14,7 +14,7 @@ import { precedenceOf } from "../core/skill/precedence.ts";
 import { ofRoot, type SkillDiagnostic, type SkillSnapshot } from "../core/skill/skill.ts";
 import type { Footprint } from "./footprint.ts";
 import { FoundSkills } from "./found-skills.ts";
-import { KeptLoads } from "./kept-loads.ts";
+import { LoaderMemory } from "./kept-loads.ts";
 import {
   type FolderLister,
   type LocatedSkill,
@@ -65,12 +65,6 @@ export interface FilesLoaderSettings {
   readonly listing?: FolderLister;
   /** Loads that were made with the same other settings. */
   readonly kept?: LoaderMemory;
-}
-
-/** What loaders remember of the files, for as long as those stay as they are. */
-export class LoaderMemory {
-  readonly skills = new KeptLoads<Result<FoundSkills>>();
-  readonly personas = new KeptLoads<Persona>();
 }
 
 /** The folder of a project, and of a person, that holds Fermata's own files. */

@@ -1,9 +1,5 @@
 import type { TenantId, UserId } from "../../core/id.ts";
-import {
-  AGENT_LOGS_KEPT_MAX,
-  AGENT_MEMORY_PAUSE_MS,
-  AGENT_SPARE_SEATS_MIN,
-} from "../../core/limits.ts";
+import { AGENT_LOGS_KEPT_MAX, AGENT_SPARE_SEATS_MIN } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { OwnAgentCalls } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
@@ -93,8 +89,6 @@ export class PoolMember {
   /** The memory of the process and its children, when it was last measured. */
   bytes = 0;
   #idle: NodeJS.Timeout | null = null;
-  #measuring: NodeJS.Timeout | null = null;
-  #measuredMs = Number.NEGATIVE_INFINITY;
 
   constructor({ key, tap, seats }: StartingProcess, host: AgentHost, startedMs: number) {
     this.key = key;
@@ -130,23 +124,6 @@ export class PoolMember {
     return isSame && this.isUsable && this.sessionCount < profile.limits.sessionsPerProcess;
   }
 
-  /** Measures it at once or, if that was done just now, after a pause; then calls `measured`. */
-  measureSoon(measured: () => void) {
-    if (this.#measuring !== null) return;
-    const dueMs = this.#measuredMs + AGENT_MEMORY_PAUSE_MS - performance.now();
-    const measure = () => {
-      this.#measuring = null;
-      void this.measure().then(measured);
-    };
-    this.#measuring = setTimeout(measure, Math.max(0, dueMs));
-    this.#measuring.unref();
-  }
-
-  async measure(): Promise<void> {
-    this.#measuredMs = performance.now();
-    this.bytes = (await this.host.process.memoryBytes()) ?? 0;
-  }
-
   /** Calls `end` after the idle time of its profile. */
   startIdleTimer(end: () => void) {
     if (this.#idle !== null) return;
@@ -156,13 +133,6 @@ export class PoolMember {
     };
     this.#idle = setTimeout(endIfUnused, this.host.profile.limits.idleMs);
     this.#idle.unref();
-  }
-
-  /** The process is gone, or on its way. */
-  stopTimers() {
-    this.stopIdleTimer();
-    if (this.#measuring !== null) clearTimeout(this.#measuring);
-    this.#measuring = null;
   }
 
   stopIdleTimer() {

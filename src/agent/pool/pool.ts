@@ -2,11 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { unknownAgent } from "../../core/agent-name.ts";
 import { sentenceOf } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
-import {
-  AGENT_MEMORY_LOOK_MS,
-  AGENT_PROCESSES_MAX,
-  AGENT_STEADY_MS_MIN,
-} from "../../core/limits.ts";
+import { AGENT_PROCESSES_MAX, AGENT_STEADY_MS_MIN } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { AgentCaller, AgentListener, AgentSession, Agents, ConnectRequest } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
@@ -14,7 +10,6 @@ import { describeGone } from "../bridge/request.ts";
 import { type Credentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import { Traces, type WireTap } from "../keeper.ts";
 import { type AgentProfile, askingProfile } from "../profile/profile.ts";
-import { abortOf } from "./abort.ts";
 import { AgentCalls } from "./agent-calls.ts";
 import { type FullPool, fullPool, helps } from "./capacity.ts";
 import {
@@ -27,6 +22,7 @@ import {
   seatsIn,
   stopped,
 } from "./members.ts";
+import { MemoryWatch } from "./memory-watch.ts";
 import { Breakers, ConnectAttempt, type StartAdvice } from "./retry.ts";
 
 export interface PoolOptions {
@@ -66,7 +62,7 @@ export class AgentPool implements Agents {
     keyOf: (caller) => this.#keyOf(caller),
     use: (key, act) => this.#use(key, act),
   });
-  readonly #measuring: NodeJS.Timeout;
+  readonly #memory = new MemoryWatch(this.#members, (member) => this.#endIfUnused(member));
   #isOver = false;
 
   constructor(options: PoolOptions) {
@@ -80,8 +76,6 @@ export class AgentPool implements Agents {
       failing: () => this.#breakers.failing(options.nowMs(), (key) => this.#hasSteady(key)),
       forgive: (...names) => this.#breakers.forgiveAll(keyPrefix(...names)),
     });
-    this.#measuring = setInterval(() => void this.#measureAll(), AGENT_MEMORY_LOOK_MS);
-    this.#measuring.unref();
   }
 
   async connect(
@@ -128,7 +122,7 @@ export class AgentPool implements Agents {
   async shutdown(): Promise<void> {
     this.#isOver = true;
     this.#traces.end();
-    clearInterval(this.#measuring);
+    this.#memory.end();
     for (const { abort } of this.#starting) abort.abort();
     while (this.#starting.size > 0) {
       await Promise.all([...this.#starting].map(({ done }) => done));
@@ -219,7 +213,7 @@ export class AgentPool implements Agents {
       const reason = sentenceOf(connected.refusal);
       this.#breakers.of(member.key.name).failed(reason, begunMs, this.#options.nowMs());
     }
-    member.measureSoon(() => this.#endIfUnused(member));
+    this.#memory.grown(member);
     this.#endIfUnused(member);
     return connected;
   }
@@ -323,7 +317,7 @@ export class AgentPool implements Agents {
     host.observe({
       changed: () => this.#endIfUnused(member),
       gone: (gone, isFailure) => {
-        member.stopTimers();
+        member.stopIdleTimer();
         this.keeper.keep(member);
         if (this.#isSteady(member)) this.#breakers.forgive(key.name);
         // `#end` has removed it before.
@@ -339,7 +333,7 @@ export class AgentPool implements Agents {
   /** By count and by memory. Unused processes end to make capacity for a needed one. */
   async #makeCapacity(starting: StartingProcess): Promise<Result<void>> {
     for (;;) {
-      if (this.#options.memoryBytesMax !== null) await this.#measureNew();
+      if (this.#options.memoryBytesMax !== null) await this.#memory.measureNew();
       const full = this.#full(starting.key);
       // Without an await in between, so that concurrent starts do not take the same capacity.
       starting.hasCapacity = full === null;
@@ -366,18 +360,6 @@ export class AgentPool implements Agents {
     return fullPool(key, { processesMax, memoryBytesMax }, { ...use, endingCount });
   }
 
-  /** Only new ones: the others are measured at intervals, because each measurement costs. */
-  async #measureNew(): Promise<void> {
-    const isNew = ({ bytes }: PoolMember) => bytes === 0;
-    await Promise.all([...this.#members].filter(isNew).map((member) => member.measure()));
-  }
-
-  async #measureAll(): Promise<void> {
-    const members = [...this.#members];
-    await Promise.all(members.map((member) => member.measure()));
-    for (const member of members) this.#endIfUnused(member);
-  }
-
   /** A process that gets no more sessions ends with its last, the others after the idle time. */
   #endIfUnused(member: PoolMember) {
     if (!member.isUnused || !this.#members.has(member)) return;
@@ -388,7 +370,7 @@ export class AgentPool implements Agents {
   /** From here on it gets no session any more. */
   #end(member: PoolMember): Promise<void> {
     this.#members.delete(member);
-    member.stopTimers();
+    member.stopIdleTimer();
     const ending = member.host.end();
     this.#ending.add(ending);
     return ending.finally(() => this.#ending.delete(ending));
@@ -398,6 +380,15 @@ export class AgentPool implements Agents {
 /** The prefix of the keys of a tenant, or of one of its profiles. */
 function keyPrefix(...names: readonly [TenantId, profile?: string]): string {
   return `${JSON.stringify(names).slice(0, -1)},`;
+}
+
+/** Resolves with null when the signal fires, unless `forget` is called before. */
+function abortOf(signal: AbortSignal) {
+  const { promise, resolve } = Promise.withResolvers<null>();
+  const abort = () => resolve(null);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  return { promise, forget: () => signal.removeEventListener("abort", abort) };
 }
 
 function shuttingDown(): Result<never> {

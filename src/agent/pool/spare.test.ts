@@ -14,7 +14,7 @@ const connectedTimes = async (stage: Stage, profile: string, count: number) => {
 };
 
 describe("a spare agent", () => {
-  it("starts before the last seat is taken, and the session after that waits for none", async () => {
+  it("starts before the last seat is taken, so the session after that need not wait", async () => {
     const stage = new Stage();
     const profile = stage.echo([], FOUR);
     await connectedTimes(stage, profile, 2);
@@ -78,7 +78,7 @@ describe("a spare agent", () => {
     expect([stage.marks(), stage.pool.processCount]).toEqual([[], 0]);
   });
 
-  it("P8: is none for another user's keys, and counts for the user it was started for", async () => {
+  it("P8: is for its tenant and user alone", async () => {
     const stage = new Stage();
     const profile = stage.echo([], FOUR);
     const ada = { tenantId: tenant("acme"), userId: parseUserId("ada") };
