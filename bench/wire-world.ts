@@ -8,6 +8,7 @@ import { readServerSettings } from "../src/server/settings.ts";
 import { Workspaces } from "../src/server/workspaces.ts";
 import { OpenTurns } from "../src/session/actor/open-turns.ts";
 import { SessionHost } from "../src/session/host.ts";
+import { KnownSnapshots } from "../src/session/known-snapshots.ts";
 import type { LiveSession } from "../src/session/live.ts";
 import { SessionService } from "../src/session/service.ts";
 import { TenantGate } from "../src/session/tenant/tenant-gate.ts";
@@ -48,6 +49,7 @@ export class WireWorld {
       holder: this.stores.holder,
       tenants: new TenantGate(),
       turns: new OpenTurns(Number.POSITIVE_INFINITY),
+      known: new KnownSnapshots(),
       clock: REAL_CLOCK,
       yield: () => yieldToEventLoop(),
       ids: RANDOM_IDS,

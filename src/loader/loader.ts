@@ -1,4 +1,3 @@
-import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { TenantId } from "../core/id.ts";
 import { PERSONA_FILE_BYTES_MAX } from "../core/limits.ts";
@@ -11,12 +10,12 @@ import {
   type PersonaSource,
 } from "../core/persona.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import type { SkillHeader } from "../core/skill/header.ts";
-import { precedenceOf, type SkillEnvironment } from "../core/skill/precedence.ts";
+import { precedenceOf } from "../core/skill/precedence.ts";
 import { ofRoot, type SkillDiagnostic, type SkillSnapshot } from "../core/skill/skill.ts";
-import { type SkillCandidate, snapshotOf } from "../core/skill/snapshot.ts";
+import type { Footprint } from "./footprint.ts";
+import { FoundSkills } from "./found-skills.ts";
+import { LoaderMemory } from "./kept-loads.ts";
 import {
-  binariesOnPath,
   type FolderLister,
   type LocatedSkill,
   listFolder,
@@ -26,7 +25,8 @@ import {
   realRoot,
   type SkillRoot,
 } from "./skills.ts";
-import { FILES_EXHAUSTED, hasName, readTextInside, type WorkspaceRights } from "./text-file.ts";
+import { FILES_EXHAUSTED } from "./system-error.ts";
+import { hasName, readTextInside, type WorkspaceRights } from "./text-file.ts";
 
 /**
  * Skill and persona files, as sessions see them. A session reads them when it opens and when a
@@ -63,24 +63,48 @@ export interface FilesLoaderSettings {
   readonly isWorkspaceRequired?: boolean;
   /** Tests list folders in another order. */
   readonly listing?: FolderLister;
+  /** Loads that were made with the same other settings. */
+  readonly kept?: LoaderMemory;
 }
 
 /** The folder of a project, and of a person, that holds Fermata's own files. */
 const OWN_FOLDER = ".fermata";
 
-/** Reads skills and personas from files on every call. It caches nothing. */
+/**
+ * Reads skills and personas from files. What it has read before it gives again only if it finds
+ * all files unchanged.
+ */
 export class FilesLoader implements Loader {
   readonly #settings: FilesLoaderSettings;
+  readonly #kept: LoaderMemory;
 
   constructor(settings: FilesLoaderSettings) {
     this.#settings = settings;
+    this.#kept = settings.kept ?? new LoaderMemory();
   }
 
   async skills(scope: LoadScope): Promise<Result<SkillSnapshot>> {
+    const isTrusted = await this.#settings.isTrusted(scope);
+    const load = (seen: Footprint) => this.#foundSkills(seen, scope, isTrusted);
+    const found = await this.#kept.skills.of(nameOf(scope, isTrusted), load);
+    return found.ok ? ok(await found.value.among(this.#settings)) : found;
+  }
+
+  async persona(scope: LoadScope): Promise<Result<Persona>> {
+    const isTrusted = await this.#settings.isTrusted(scope);
+    const load = (seen: Footprint) => this.#foundPersona(seen, scope, isTrusted);
+    return ok(await this.#kept.personas.of(nameOf(scope, isTrusted), load));
+  }
+
+  async #foundSkills(
+    seen: Footprint,
+    scope: LoadScope,
+    isTrusted: boolean,
+  ): Promise<Result<FoundSkills>> {
     const found: LocatedSkill[] = [];
     const rootDiagnostics: SkillDiagnostic[] = [];
     for (const root of this.#roots(scope)) {
-      const contents = await this.#contentsOf(root, scope);
+      const contents = await this.#contentsOf(seen, root, isTrusted);
       if (contents.kind === "listed") found.push(...contents.found);
       if (contents.kind === "unusable" || contents.kind === "missing") {
         const reason = contents.kind === "missing" ? "the directory is not there" : contents.reason;
@@ -91,23 +115,22 @@ export class FilesLoader implements Loader {
       if ("diagnostic" in contents) rootDiagnostics.push(contents.diagnostic);
     }
     const { winners, diagnostics } = precedenceOf(found);
-    const candidates = await readSkills(winners, this.#settings.rights ?? null);
-    const surroundings = await this.#surroundings(candidates);
-    return ok(snapshotOf(candidates, [...rootDiagnostics, ...diagnostics], surroundings));
+    const candidates = await readSkills(seen, winners, this.#settings.rights ?? null);
+    return ok(new FoundSkills(candidates, [...rootDiagnostics, ...diagnostics]));
   }
 
-  async persona(scope: LoadScope): Promise<Result<Persona>> {
+  async #foundPersona(seen: Footprint, scope: LoadScope, isTrusted: boolean): Promise<Persona> {
     const settings = this.#settings;
-    const own = await this.#workspaceFolders(scope);
+    const own = await this.#workspaceFolders(seen, scope);
     const user: PersonaFolder = { source: "user", root: settings.userFolder, subfolder: "" };
     const rights = settings.rights ?? null;
-    if (await settings.isTrusted(scope)) return ok(await readPersonaFiles([...own, user], rights));
-    const persona = await readPersonaFiles([user], rights);
-    const name = await anyPersonaFile(own);
-    if (name === null) return ok(persona);
+    if (isTrusted) return readPersonaFiles(seen, [...own, user], rights);
+    const persona = await readPersonaFiles(seen, [user], rights);
+    const name = await anyPersonaFile(seen, own);
+    if (name === null) return persona;
     const message = `${untrusted("persona files", "/reload_persona")}.`;
     const diagnostic = { name, code: "untrusted_workspace" as const, message, path: "." };
-    return ok({ ...persona, diagnostics: [diagnostic, ...persona.diagnostics] });
+    return { ...persona, diagnostics: [diagnostic, ...persona.diagnostics] };
   }
 
   #roots({ workspaceCwd }: LoadScope): readonly SkillRoot[] {
@@ -122,57 +145,46 @@ export class FilesLoader implements Loader {
   }
 
   async #contentsOf(
+    seen: Footprint,
     root: SkillRoot,
-    scope: LoadScope,
+    isTrusted: boolean,
   ): Promise<RootContents | { readonly kind: "untrusted"; readonly diagnostic: SkillDiagnostic }> {
-    const settings = this.#settings;
-    const found = await realRoot(root);
+    const found = await realRoot(seen, root);
     if (root.source === "workspace" && found.kind !== "missing") {
-      if (found.kind === "real" && (await this.#isUserFolder(root.folder, "skills"))) {
+      if (found.kind === "real" && (await this.#isUserFolder(seen, root.folder, "skills"))) {
         return { kind: "listed", found: [] };
       }
-      if (!(await settings.isTrusted(scope))) {
+      if (!isTrusted) {
         const why = untrusted("skills", "/reload_skills");
         const diagnostic = ofRoot("workspace", "untrusted_workspace", why);
         return { kind: "untrusted", diagnostic };
       }
     }
     if (found.kind !== "real") return found;
-    return listSkills(root.source, found.real, settings.listing ?? listFolder);
+    return listSkills(seen, root.source, found.real, this.#settings.listing ?? listFolder);
   }
 
   /** In the operator's home both folders are one, and it counts as the user's. */
-  async #isUserFolder(folder: string, name: string): Promise<boolean> {
+  async #isUserFolder(seen: Footprint, folder: string, name: string): Promise<boolean> {
     const paths = [folder, join(this.#settings.userFolder, name)];
-    const [own, users] = await Promise.all(paths.map((path) => realpath(path).catch(() => null)));
+    const real = paths.map((path) => seen.realpath(path).catch(() => null));
+    const [own, users] = await Promise.all(real);
     return own !== null && own === users;
   }
 
-  async #workspaceFolders({ workspaceCwd: root }: LoadScope): Promise<readonly PersonaFolder[]> {
-    const isUsers = await this.#isUserFolder(join(root, OWN_FOLDER), "");
+  async #workspaceFolders(
+    seen: Footprint,
+    { workspaceCwd: root }: LoadScope,
+  ): Promise<readonly PersonaFolder[]> {
+    const isUsers = await this.#isUserFolder(seen, join(root, OWN_FOLDER), "");
     const inOwn: PersonaFolder = { source: "workspace", root, subfolder: OWN_FOLDER };
     return [...(isUsers ? [] : [inOwn]), { source: "workspace", root, subfolder: "" }];
   }
-
-  async #surroundings(candidates: readonly SkillCandidate[]): Promise<SkillEnvironment> {
-    const { platform, env, reserved, tools } = this.#settings;
-    const headers = candidates.flatMap(({ reading }) => {
-      return reading.kind === "read" ? [reading.header] : [];
-    });
-    const wanted = headers.flatMap((header) => header.eligibility.binaries);
-    const variables = Object.keys(env).filter((name) => (env[name] ?? "") !== "");
-    return {
-      platform,
-      reserved,
-      variables: new Set(variables),
-      binaries: await binariesOnPath(wanted, env.PATH),
-      tools: new Set(await tools(headers.flatMap(toolsOf))),
-    };
-  }
 }
 
-function toolsOf({ commandTool: tool, requiresTools: required }: SkillHeader) {
-  return tool === null ? required : [tool, ...required];
+/** The workspace, and whether what is in it counts. */
+function nameOf({ workspaceCwd }: LoadScope, isTrusted: boolean): string {
+  return JSON.stringify([workspaceCwd, isTrusted]);
 }
 
 /** Names nothing of what the files say: no member has vouched for them. */
@@ -197,10 +209,12 @@ interface PersonaFolder {
  * used, no other one replaces it: a persona is what its owner wrote, or visibly nothing.
  */
 async function readPersonaFiles(
+  seen: Footprint,
   folders: readonly PersonaFolder[],
   rights: WorkspaceRights | null,
 ): Promise<Persona> {
-  const reads = await Promise.all(PERSONA_FILES.map((name) => readFirst(name, folders, rights)));
+  const names = PERSONA_FILES.map((name) => readFirst(seen, name, folders, rights));
+  const reads = await Promise.all(names);
   return {
     files: reads.flatMap((read) => read?.file ?? []),
     diagnostics: reads.flatMap((read) => read?.diagnostic ?? []),
@@ -208,26 +222,30 @@ async function readPersonaFiles(
 }
 
 /** The first persona name for which any of the folders has a file. */
-async function anyPersonaFile(folders: readonly PersonaFolder[]): Promise<PersonaFileName | null> {
+async function anyPersonaFile(
+  seen: Footprint,
+  folders: readonly PersonaFolder[],
+): Promise<PersonaFileName | null> {
   for (const name of PERSONA_FILES) {
     for (const { root, subfolder } of folders) {
-      if (await hasName(join(root, subfolder, name))) return name;
+      if (await hasName(seen, join(root, subfolder, name))) return name;
     }
   }
   return null;
 }
 
 async function readFirst(
+  seen: Footprint,
   name: PersonaFileName,
   folders: readonly PersonaFolder[],
   rights: WorkspaceRights | null,
 ): Promise<{ readonly file?: PersonaFile; readonly diagnostic?: PersonaDiagnostic } | null> {
   for (const { source, root: folder, subfolder } of folders) {
     const path = subfolder === "" ? name : `${subfolder}/${name}`;
-    const root = await realpath(folder).catch(() => null);
+    const root = await seen.realpath(folder).catch(() => null);
     if (root === null) continue;
     const by = source === "workspace" ? rights : null;
-    const read = await readTextInside(root, join(root, path), PERSONA_FILE_BYTES_MAX, by);
+    const read = await readTextInside(seen, root, join(root, path), PERSONA_FILE_BYTES_MAX, by);
     if (read.kind === "missing") continue;
     if (read.kind === "text" && !read.text.includes("\0")) {
       return { file: { name, source, path, text: read.text } };

@@ -1,5 +1,5 @@
 import { constants, type Dirent } from "node:fs";
-import { access, opendir, realpath, stat } from "node:fs/promises";
+import { access, opendir, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
 import {
   SKILL_BINARIES_MAX,
@@ -13,14 +13,9 @@ import type { FoundSkill } from "../core/skill/precedence.ts";
 import { ofRoot, type SkillDiagnostic, type SkillSource } from "../core/skill/skill.ts";
 import type { SkillCandidate, SkillReading } from "../core/skill/snapshot.ts";
 import { byCodePoint } from "../core/text.ts";
-import {
-  hasName,
-  isInside,
-  isNothingThere,
-  readTextInside,
-  reasonOf,
-  type WorkspaceRights,
-} from "./text-file.ts";
+import type { Footprint } from "./footprint.ts";
+import { isNothingThere, reasonOf } from "./system-error.ts";
+import { hasName, isInside, readTextInside, type WorkspaceRights } from "./text-file.ts";
 
 /** A directory whose immediate children may be skills. */
 export interface SkillRoot {
@@ -51,25 +46,25 @@ export type FolderLister = (folder: string) => Promise<AsyncIterable<Dirent>>;
 export const listFolder: FolderLister = (folder) => opendir(folder);
 
 /** Resolves the real path of a root, or says why there is none. */
-export async function realRoot({
-  folder,
-  within,
-  source,
-}: SkillRoot): Promise<{ readonly kind: "real"; readonly real: string } | NoRoot> {
+export async function realRoot(
+  seen: Footprint,
+  { folder, within, source }: SkillRoot,
+): Promise<{ readonly kind: "real"; readonly real: string } | NoRoot> {
   try {
-    const real = await realpath(folder);
-    const home = within === null ? real : await realpath(within);
+    const real = await seen.realpath(folder);
+    const home = within === null ? real : await seen.realpath(within);
     if (!isInside(home, real)) return unusable(source, "it leads outside of the workspace");
-    if (!(await stat(real)).isDirectory()) return unusable(source, "it is not a directory");
+    if (!(await seen.lstat(real)).isDirectory()) return unusable(source, "it is not a directory");
     return { kind: "real", real };
   } catch (thrown) {
-    const isMissing = isNothingThere(thrown) && !(await hasName(folder));
+    const isMissing = isNothingThere(thrown) && !(await hasName(seen, folder));
     return isMissing ? { kind: "missing" } : unusable(source, reasonOf(thrown));
   }
 }
 
 /** Lists the children of a root that are directories, and whether each has a SKILL.md. */
 export async function listSkills(
+  seen: Footprint,
   source: SkillSource,
   real: string,
   listing: FolderLister,
@@ -82,37 +77,43 @@ export async function listSkills(
         return unusable(source, `it has more than ${SKILL_ROOT_ENTRIES_MAX} names in it`);
       }
     }
-    const skills = await inBatches(children, (child) => locate(source, real, child));
+    const skills = await inBatches(children, (child) => locate(seen, source, real, child));
     return { kind: "listed", found: skills.filter((skill) => skill !== null) };
   } catch (thrown) {
+    seen.failed(thrown);
     return unusable(source, reasonOf(thrown));
   }
 }
 
 /** Null for a child that is no directory. */
 async function locate(
+  seen: Footprint,
   source: SkillSource,
   root: string,
   child: Dirent,
 ): Promise<LocatedSkill | null> {
   const { name } = child;
   if (child.isDirectory()) {
-    return { name, source, root, hasFile: await hasName(join(root, name, "SKILL.md")) };
+    return { name, source, root, hasFile: await hasName(seen, join(root, name, "SKILL.md")) };
   }
   if (!child.isSymbolicLink()) return null;
-  const target = await linkTarget(root, name);
+  const target = await linkTarget(seen, root, name);
   if (target === "none") return null;
   // A link that cannot be followed may stand for a skill: reading it reports what is wrong.
-  const hasFile = target === "elsewhere" || (await hasName(join(root, name, "SKILL.md")));
+  const hasFile = target === "elsewhere" || (await hasName(seen, join(root, name, "SKILL.md")));
   return { name, source, root, hasFile };
 }
 
 /** Says whether a link leads to a directory in its root, out of its root, or to no directory. */
-async function linkTarget(root: string, name: string): Promise<"here" | "elsewhere" | "none"> {
+async function linkTarget(
+  seen: Footprint,
+  root: string,
+  name: string,
+): Promise<"here" | "elsewhere" | "none"> {
   try {
-    const real = await realpath(join(root, name));
+    const real = await seen.realpath(join(root, name));
     if (!isInside(root, real)) return "elsewhere";
-    return (await stat(real)).isDirectory() ? "here" : "none";
+    return (await seen.lstat(real)).isDirectory() ? "here" : "none";
   } catch {
     return "elsewhere";
   }
@@ -128,6 +129,7 @@ function unusable(source: SkillSource, reason: string): Extract<NoRoot, { kind: 
  * the snapshot decides later, by other limits, which skills it takes.
  */
 export async function readSkills(
+  seen: Footprint,
   winners: readonly LocatedSkill[],
   rights: WorkspaceRights | null,
 ): Promise<readonly SkillCandidate[]> {
@@ -138,7 +140,7 @@ export async function readSkills(
     // A file that would not fit even as the first of its batch is not read at all.
     const bytesMax = Math.min(SKILL_FILE_BYTES_MAX, bytesLeft);
     for (const read of await Promise.all(
-      batch.map((skill) => readSkill(skill, bytesMax, rights)),
+      batch.map((skill) => readSkill(seen, skill, bytesMax, rights)),
     )) {
       const isFitting = read.bytes <= bytesLeft;
       if (isFitting) bytesLeft -= read.bytes;
@@ -158,12 +160,13 @@ const GONE: SkillReading = { kind: "fault", code: "unreadable", reason: "it is n
 
 /** The bytes are those that the candidate keeps in memory. */
 async function readSkill(
+  seen: Footprint,
   { name, source, root }: LocatedSkill,
   bytesMax: number,
   rights: WorkspaceRights | null,
 ): Promise<{ readonly candidate: SkillCandidate; readonly bytes: number }> {
   const by = source === "workspace" ? rights : null;
-  const file = await readTextInside(root, join(root, name, "SKILL.md"), bytesMax, by);
+  const file = await readTextInside(seen, root, join(root, name, "SKILL.md"), bytesMax, by);
   if (file.kind === "text") {
     // Imported on first use: the YAML parser is large, and a server starts without it.
     const { parseSkillFile } = await import("./skill-file.ts");

@@ -1,5 +1,7 @@
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, realpath } from "node:fs/promises";
+import type { Footprint } from "./footprint.ts";
+import { isNothingThere, reasonOf } from "./system-error.ts";
 
 /** The result of reading a text file. It names no path outside of the root. */
 export type TextReading =
@@ -17,25 +19,27 @@ const SAFE_FLAGS =
  * mark, and its lines end with LF.
  */
 export async function readTextInside(
+  seen: Footprint,
   root: string,
   path: string,
   bytesMax: number,
   rights: WorkspaceRights | null = null,
 ): Promise<TextReading> {
   try {
-    const real = await realpath(path);
+    const real = await seen.realpath(path);
     if (!isInside(root, real)) return unreadable("it leads outside of its root");
     // Opening a device can have effects, so the kind of file is checked before.
-    if (!(await lstat(real)).isFile()) return unreadable(NO_FILE);
+    if (!(await seen.lstat(real)).isFile()) return unreadable(NO_FILE);
     const handle = await open(real, SAFE_FLAGS);
     try {
-      return await readWhole(handle, { path, real, bytesMax, rights });
+      return await readWhole(handle, { seen, path, real, bytesMax, rights });
     } finally {
       await handle.close();
     }
   } catch (thrown) {
+    seen.failed(thrown);
     if (!isNothingThere(thrown)) return unreadable(reasonOf(thrown));
-    return (await hasName(path)) ? unreadable("its link leads nowhere") : { kind: "missing" };
+    return (await hasName(seen, path)) ? unreadable("its link leads nowhere") : { kind: "missing" };
   }
 }
 
@@ -46,37 +50,12 @@ export function isInside(root: string, real: string): boolean {
 }
 
 /** Whether the name exists, even as a link to nowhere. */
-export async function hasName(path: string): Promise<boolean> {
-  return lstat(path).then(
+export async function hasName(seen: Footprint, path: string): Promise<boolean> {
+  return seen.lstat(path).then(
     () => true,
     (thrown) => !isNothingThere(thrown),
   );
 }
-
-export function isNothingThere(thrown: unknown): boolean {
-  const code = codeOf(thrown);
-  return code === "ENOENT" || code === "ENOTDIR";
-}
-
-/** Words a system error without its own message, which would name the path. */
-export function reasonOf(thrown: unknown): string {
-  const code = codeOf(thrown);
-  return REASONS[code] ?? `the system says ${code}`;
-}
-
-/** What is said when the process, or the machine, has no file handle left. */
-export const FILES_EXHAUSTED = "too many files are open";
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: "permission is denied",
-  EPERM: "permission is denied",
-  ELOOP: "its links lead in a circle",
-  EMFILE: FILES_EXHAUSTED,
-  ENFILE: FILES_EXHAUSTED,
-  ENAMETOOLONG: "its path is too long",
-  ENOENT: "it is not there",
-  ENOTDIR: "it is not a directory",
-};
 
 const NO_FILE = "it is not a regular file";
 
@@ -105,6 +84,7 @@ async function faultFor(
 }
 
 interface OpenedFile {
+  readonly seen: Footprint;
   readonly path: string;
   readonly real: string;
   readonly bytesMax: number;
@@ -113,10 +93,12 @@ interface OpenedFile {
 
 async function readWhole(
   handle: FileHandle,
-  { path, real, bytesMax, rights }: OpenedFile,
+  { seen, path, real, bytesMax, rights }: OpenedFile,
 ): Promise<TextReading> {
   const stats = await handle.stat();
   if (!stats.isFile()) return unreadable(NO_FILE);
+  // The rights of the agents' user are in no file.
+  if (rights !== null && rights.fileFor !== null) seen.spoil();
   const fault = rights === null ? null : await faultFor(rights, real, stats);
   if (fault !== null) return unreadable(fault);
   if (stats.size > bytesMax) return tooLarge(stats.size, bytesMax);
@@ -124,6 +106,7 @@ async function readWhole(
   const again = await realpath(path);
   const now = await lstat(again);
   if (again !== real || now.dev !== stats.dev || now.ino !== stats.ino) {
+    seen.spoil();
     return unreadable("it was replaced while it was being opened");
   }
   const bytes = await readUpTo(handle, bytesMax + 1, stats.size + 1);
@@ -155,10 +138,6 @@ function decoded(bytes: Buffer): TextReading {
 
 function isBelow(root: string, real: string): boolean {
   return real === root || real.startsWith(root.endsWith("/") ? root : `${root}/`);
-}
-
-function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && "code" in thrown ? String(thrown.code) : "an unknown error";
 }
 
 function unreadable(reason: string): TextReading {

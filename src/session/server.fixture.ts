@@ -14,6 +14,7 @@ import { SecretGuard, thisHolder } from "../store/index.ts";
 import { sqliteStore } from "../store/sqlite/store.ts";
 import { OpenTurns } from "./actor/open-turns.ts";
 import type { Written } from "./actor/written.ts";
+import { KnownSnapshots } from "./known-snapshots.ts";
 import type { LiveSession } from "./live.ts";
 import { SessionRegistry } from "./registry.ts";
 import { TenantGate } from "./tenant/tenant-gate.ts";
@@ -56,6 +57,7 @@ const registry = new SessionRegistry(
     holder: thisHolder(randomUUID()),
     tenants: new TenantGate(),
     turns: new OpenTurns(Number.POSITIVE_INFINITY),
+    known: new KnownSnapshots(),
     clock: REAL_CLOCK,
     yield: () => setImmediate(),
     ids: RANDOM_IDS,

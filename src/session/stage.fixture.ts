@@ -23,6 +23,7 @@ import { sqliteStore } from "../store/sqlite/store.ts";
 import type { Tools } from "../tool/tool.ts";
 import { OpenTurns } from "./actor/open-turns.ts";
 import type { Written } from "./actor/written.ts";
+import { KnownSnapshots } from "./known-snapshots.ts";
 import type { LiveSession } from "./live.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { Participant } from "./participant.ts";
@@ -97,6 +98,7 @@ export class Stage {
       holder: thisHolder(randomUUID()),
       tenants: new TenantGate(),
       turns: new OpenTurns(options.settings?.turnMemory?.allBytesMax ?? Number.POSITIVE_INFINITY),
+      known: new KnownSnapshots(),
       clock: { ...REAL_CLOCK, nowMs: () => Date.now() + stage.aheadMs },
       yield: () => setImmediate(),
       ids: RANDOM_IDS,

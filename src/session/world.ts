@@ -34,6 +34,7 @@ import type { Holder, SecretGuard, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";
 import type { OpenTurns } from "./actor/open-turns.ts";
 import type { ExportWriter } from "./export/export.ts";
+import type { KnownSnapshots } from "./known-snapshots.ts";
 import type { Meter } from "./meter/meter.ts";
 import type { ShellRunner } from "./side/shell-command.ts";
 import type { TenantDisk } from "./tenant/tenant-disk.ts";
@@ -52,6 +53,8 @@ export interface SessionWorld {
   readonly disk?: TenantDisk;
   /** The memory of all open turns together. */
   readonly turns: OpenTurns;
+  /** Skills and personas that sessions share. */
+  readonly known: KnownSnapshots;
   /** Reads skill and persona files. */
   readonly loader: Loader;
   /** What skills can run without a model. */

@@ -137,12 +137,12 @@ class House {
   }
 
   async outcome(key: SessionKey): Promise<readonly unknown[]> {
-    const { store } = this.#stage.world;
+    const { world } = this.#stage;
     const live = await this.#live(key);
-    const page = value(await store.readEvents(key, { after: 0, limit: 1_000 }));
+    const page = value(await world.store.readEvents(key, { after: 0, limit: 1_000 }));
     const events: readonly LogEvent[] = page.events.map(({ text }) => JSON.parse(text));
     const order = { isFull: true, after: 0, limit: 500 };
-    const fields = value(await sessionFields(store, live, order));
+    const fields = value(await sessionFields(world, live, order));
     const all = [...events.flatMap(said), fields];
     return all.map((one) => nameless(one, this.#stage.folder));
   }

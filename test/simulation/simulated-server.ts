@@ -6,6 +6,7 @@ import type { Outcome } from "../../src/session/actor/written.ts";
 import { SessionStreams } from "../../src/session/bus/streams.ts";
 import { writeExport } from "../../src/session/export/export.ts";
 import { SessionHost } from "../../src/session/host.ts";
+import { KnownSnapshots } from "../../src/session/known-snapshots.ts";
 import type { LiveSession } from "../../src/session/live.ts";
 import type { Participant } from "../../src/session/participant.ts";
 import { TenantGate } from "../../src/session/tenant/tenant-gate.ts";
@@ -85,6 +86,7 @@ export class SimulatedServer {
       holder: holderOf(number),
       tenants: new TenantGate(),
       turns: new OpenTurns(Number.POSITIVE_INFINITY),
+      known: new KnownSnapshots(),
       clock: scene.schedule.clock(number),
       yield: () => scene.schedule.beat("server", "goes on", { server: number }),
       ids: scene.ids,

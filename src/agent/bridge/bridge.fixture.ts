@@ -54,12 +54,17 @@ export class Stage {
   roots: readonly string[] = [];
   nowMs = 0;
   starts = 0;
+  /** Why a process is not started; null if it is. */
+  beforeStart: () => Promise<Result<never> | null> = async () => null;
 
-  constructor(memoryBytesMax: number | null = null) {
+  constructor(memoryBytesMax: number | null = null, processesMax?: number) {
     this.pool = new AgentPool({
       profiles: this.profiles,
-      start: ({ profile, workspace: cwd, credentials }, signal) => {
+      ...(processesMax !== undefined && { processesMax }),
+      start: async ({ profile, workspace: cwd, credentials }, signal) => {
         this.starts += 1;
+        const refused = await this.beforeStart();
+        if (refused !== null) return refused;
         const fault = (kind: FaultKind, count: number, sample: string) => {
           this.faults.push({ kind, count });
           this.samples.push(sample);

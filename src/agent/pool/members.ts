@@ -1,5 +1,5 @@
 import type { TenantId, UserId } from "../../core/id.ts";
-import { AGENT_LOGS_KEPT_MAX } from "../../core/limits.ts";
+import { AGENT_LOGS_KEPT_MAX, AGENT_SPARE_SEATS_MIN } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { OwnAgentCalls } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
@@ -43,13 +43,32 @@ export interface StartingProcess {
   seats: number;
   /** It counts against the limits of the pool. */
   hasCapacity: boolean;
-  /** It was started before a session needed it. */
-  isPreheated: boolean;
+  /** What it was started for: as a spare it is there before a session needs it. */
+  readonly purpose: "session" | "preheat" | "spare";
 }
 
-/** It counts against the limits, and the session that it was started for has left. */
-export function isUnwanted({ hasCapacity, seats, isPreheated }: StartingProcess): boolean {
-  return hasCapacity && seats === 0 && !isPreheated;
+/** It counts against the limits, and no session waits for it. */
+export function isUnwanted({ hasCapacity, seats, purpose }: StartingProcess): boolean {
+  return hasCapacity && seats === 0 && purpose !== "preheat";
+}
+
+/** How many more sessions of this key may wait for it. */
+export function seatsIn({ key: its, seats, abort }: StartingProcess, key: PoolKey): number {
+  const isSame = its.name === key.name && its.profile === key.profile;
+  return isSame && !abort.signal.aborted ? key.profile.limits.sessionsPerProcess - seats : 0;
+}
+
+/** Whether the processes of this key have few seats left; one of few sessions never counts so. */
+export function isNearlyFull(
+  key: PoolKey,
+  members: Iterable<PoolMember>,
+  starting: Iterable<StartingProcess>,
+): boolean {
+  const { sessionsPerProcess } = key.profile.limits;
+  if (sessionsPerProcess < AGENT_SPARE_SEATS_MIN) return false;
+  const running = [...members].map((member) => member.seatsFor(key));
+  const all = [...running, ...[...starting].map((one) => seatsIn(one, key))];
+  return all.reduce((sum, seats) => sum + seats, 0) <= sessionsPerProcess / AGENT_SPARE_SEATS_MIN;
 }
 
 export async function stopped({ abort, done }: StartingProcess): Promise<void> {
@@ -93,14 +112,16 @@ export class PoolMember {
     return this.host.isOpen && this.bytes < this.host.profile.limits.memoryBytes;
   }
 
+  /** How many more sessions of this key it takes. */
+  seatsFor(key: PoolKey): number {
+    const { sessionsPerProcess } = key.profile.limits;
+    return this.hasCapacityFor(key) ? sessionsPerProcess - this.sessionCount : 0;
+  }
+
   /** False after a change of the profile: then the operator wants new processes. */
   hasCapacityFor({ name, profile }: PoolKey): boolean {
     const isSame = this.key.name === name && this.host.profile === profile;
     return isSame && this.isUsable && this.sessionCount < profile.limits.sessionsPerProcess;
-  }
-
-  async measure(): Promise<void> {
-    this.bytes = (await this.host.process.memoryBytes()) ?? 0;
   }
 
   /** Calls `end` after the idle time of its profile. */

@@ -2,11 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { unknownAgent } from "../../core/agent-name.ts";
 import { sentenceOf } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
-import {
-  AGENT_MEMORY_LOOK_MS,
-  AGENT_PROCESSES_MAX,
-  AGENT_STEADY_MS_MIN,
-} from "../../core/limits.ts";
+import { AGENT_PROCESSES_MAX, AGENT_STEADY_MS_MIN } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { AgentCaller, AgentListener, AgentSession, Agents, ConnectRequest } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
@@ -17,13 +13,16 @@ import { type AgentProfile, askingProfile } from "../profile/profile.ts";
 import { AgentCalls } from "./agent-calls.ts";
 import { type FullPool, fullPool, helps } from "./capacity.ts";
 import {
+  isNearlyFull,
   isUnwanted,
   PoolKeeper,
   type PoolKey,
   PoolMember,
   type StartingProcess,
+  seatsIn,
   stopped,
 } from "./members.ts";
+import { MemoryWatch } from "./memory-watch.ts";
 import { Breakers, ConnectAttempt, type StartAdvice } from "./retry.ts";
 
 export interface PoolOptions {
@@ -63,7 +62,7 @@ export class AgentPool implements Agents {
     keyOf: (caller) => this.#keyOf(caller),
     use: (key, act) => this.#use(key, act),
   });
-  readonly #measuring: NodeJS.Timeout;
+  readonly #memory = new MemoryWatch(this.#members, (member) => this.#endIfUnused(member));
   #isOver = false;
 
   constructor(options: PoolOptions) {
@@ -77,8 +76,6 @@ export class AgentPool implements Agents {
       failing: () => this.#breakers.failing(options.nowMs(), (key) => this.#hasSteady(key)),
       forgive: (...names) => this.#breakers.forgiveAll(keyPrefix(...names)),
     });
-    this.#measuring = setInterval(() => void this.#measureAll(), AGENT_MEMORY_LOOK_MS);
-    this.#measuring.unref();
   }
 
   async connect(
@@ -103,9 +100,7 @@ export class AgentPool implements Agents {
     const key = await this.#keyOf({ tenantId, userId: null, profile, workspace, asks: true });
     if (!key.ok || this.#memberFor(key.value) !== undefined) return;
     if (this.#startingFor(key.value) !== undefined) return;
-    const starting = this.#start(key.value);
-    starting.isPreheated = true;
-    await starting.done;
+    await this.#start(key.value, "preheat").done;
   }
 
   async dismiss(tenantId: TenantId): Promise<void> {
@@ -127,7 +122,7 @@ export class AgentPool implements Agents {
   async shutdown(): Promise<void> {
     this.#isOver = true;
     this.#traces.end();
-    clearInterval(this.#measuring);
+    this.#memory.end();
     for (const { abort } of this.#starting) abort.abort();
     while (this.#starting.size > 0) {
       await Promise.all([...this.#starting].map(({ done }) => done));
@@ -176,13 +171,18 @@ export class AgentPool implements Agents {
     if (member !== undefined) {
       member.arriving += 1;
       member.stopIdleTimer();
+      this.#startSpare(key);
       return ok({ member, isOwn: false });
     }
-    const starting = this.#startingFor(key) ?? this.#start(key);
+    const starting = this.#startingFor(key) ?? this.#start(key, "session");
     starting.seats += 1;
-    const isOwn = () => starting.seats === 1 && !starting.isPreheated;
+    this.#startSpare(key);
+    const isOwn = () => starting.seats === 1 && starting.purpose === "session";
     const aborted = abortOf(signal);
     const started = await Promise.race([starting.done, aborted.promise]).finally(aborted.forget);
+    // That a spare did not start is no fault of a session: it gets a process of its own.
+    const isSpare = starting.purpose === "spare" && !signal.aborted;
+    if (started?.ok === false && isSpare) return this.#takeSeat(key, signal);
     if (started !== null) {
       return started.ok ? ok({ member: started.value, isOwn: isOwn() }) : started;
     }
@@ -213,7 +213,7 @@ export class AgentPool implements Agents {
       const reason = sentenceOf(connected.refusal);
       this.#breakers.of(member.key.name).failed(reason, begunMs, this.#options.nowMs());
     }
-    void member.measure().then(() => this.#endIfUnused(member));
+    this.#memory.grown(member);
     this.#endIfUnused(member);
     return connected;
   }
@@ -234,17 +234,23 @@ export class AgentPool implements Agents {
   }
 
   #startingFor(key: PoolKey): StartingProcess | undefined {
-    const { sessionsPerProcess } = key.profile.limits;
-    return [...this.#starting].find(({ key: its, seats, abort }) => {
-      const isSame = its.name === key.name && its.profile === key.profile;
-      return isSame && seats < sessionsPerProcess && !abort.signal.aborted;
-    });
+    return [...this.#starting].find((starting) => seatsIn(starting, key) > 0);
   }
 
-  #start(key: PoolKey): StartingProcess {
+  /**
+   * Starts the next process when few seats are left, so that the session that needs it need not
+   * wait. It takes only what is free anyway, and makes way like any unused process.
+   */
+  #startSpare(key: PoolKey) {
+    if (!isNearlyFull(key, this.#members, this.#starting)) return;
+    const mayStart = this.#advice(key.name).kind === "start" && this.#full(key) === null;
+    if (mayStart) this.#start(key, "spare");
+  }
+
+  #start(key: PoolKey, purpose: StartingProcess["purpose"]): StartingProcess {
     const { promise: done, resolve } = Promise.withResolvers<Result<PoolMember>>();
     const abort = new AbortController();
-    const initial = { member: null, seats: 0, hasCapacity: false, isPreheated: false };
+    const initial = { member: null, seats: 0, hasCapacity: false, purpose };
     const tap = this.#traces.tap(key.tenantId, key.profile.name);
     const starting: StartingProcess = { key, abort, tap, done, ...initial };
     this.#starting.add(starting);
@@ -327,12 +333,14 @@ export class AgentPool implements Agents {
   /** By count and by memory. Unused processes end to make capacity for a needed one. */
   async #makeCapacity(starting: StartingProcess): Promise<Result<void>> {
     for (;;) {
-      if (this.#options.memoryBytesMax !== null) await this.#measureNew();
+      if (this.#options.memoryBytesMax !== null) await this.#memory.measureNew();
       const full = this.#full(starting.key);
       // Without an await in between, so that concurrent starts do not take the same capacity.
       starting.hasCapacity = full === null;
       if (full === null) return DONE;
       const { scope, reason } = full;
+      const mayEndOthers = starting.purpose !== "spare" || starting.seats > 0;
+      if (!mayEndOthers) return fail("agent_capacity", { reason, scope });
       const isOfUse = (one: { readonly key: PoolKey }) => helps(scope, starting.key, one);
       const unused = [...this.#members].find((member) => member.isUnused && isOfUse(member));
       const unwanted = [...this.#starting].find((one) => {
@@ -350,18 +358,6 @@ export class AgentPool implements Agents {
     const use = { members: this.#members, starting: this.#starting };
     const endingCount = this.#ending.size;
     return fullPool(key, { processesMax, memoryBytesMax }, { ...use, endingCount });
-  }
-
-  /** Only new ones: the others are measured at intervals, because each measurement costs. */
-  async #measureNew(): Promise<void> {
-    const isNew = ({ bytes }: PoolMember) => bytes === 0;
-    await Promise.all([...this.#members].filter(isNew).map((member) => member.measure()));
-  }
-
-  async #measureAll(): Promise<void> {
-    const members = [...this.#members];
-    await Promise.all(members.map((member) => member.measure()));
-    for (const member of members) this.#endIfUnused(member);
   }
 
   /** A process that gets no more sessions ends with its last, the others after the idle time. */

@@ -71,6 +71,18 @@ export async function livingMembers(
   return all && membersOf(marked, all);
 }
 
+/** The same of several trees, by one look at all processes. */
+export async function livingMembersOf(
+  trees: readonly ProcessTree[],
+): Promise<readonly (readonly RunningProcess[])[] | null> {
+  const all = await look(earliestOf(trees), processTable());
+  return all && trees.map((tree) => membersOf(tree, all));
+}
+
+function earliestOf(trees: readonly ProcessTree[]): string {
+  return String(Math.min(...trees.map(({ since }) => Number(since) || 0)));
+}
+
 /** The server and its ancestors: a server that an agent started must not kill itself. */
 function ownAncestors(all: readonly RunningProcess[]): ReadonlySet<number> {
   const parents = new Map(all.map(({ pid, parent }) => [pid, parent]));
@@ -96,7 +108,7 @@ export async function killTrees(
   spawnMs = AGENT_SPAWN_MS_MAX,
   table: Pick<ProcessTable, "list"> = processTable(),
 ): Promise<KilledTrees> {
-  const since = String(Math.min(...marked.map((one) => Number(one.since) || 0)));
+  const since = earliestOf(marked);
   const begun = performance.now();
   const sweepMs = Math.max(AGENT_SWEEP_MS_MAX, spawnMs);
   const killed = new Set<string>();

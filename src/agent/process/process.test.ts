@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AGENT_SAID_CHARS_MAX } from "../../core/limits.ts";
+import { AgentProcess } from "./process.ts";
 import { firstLine, isAlive, World } from "./world.fixture.ts";
 
 const SECRET = "sk-very-secret-0123456789";
@@ -196,11 +197,11 @@ describe("the memory of an agent", () => {
     const alone = await world.started(world.profile("obedient"));
     const family = await world.started(world.profile("family", "stay"));
     await Promise.all([firstLine(alone), firstLine(family)]);
-    const [less, more] = await Promise.all([alone.memoryBytes(), family.memoryBytes()]);
+    const [less, more] = (await AgentProcess.memoryOf([alone, family])) ?? [];
     expect(less).toBeGreaterThan(10_000_000);
     expect(more).toBeGreaterThan(less ?? 0);
     await Promise.all([alone.end(), family.end()]);
-    expect(await alone.memoryBytes()).toBe(0);
+    expect(await AgentProcess.memoryOf([alone])).toEqual([0]);
   });
 });
 

@@ -23,7 +23,13 @@ import { type AgentEnvironment, environmentOf } from "./environment.ts";
 import { ErrorOutput, Redactor } from "./error-output.ts";
 import { type AgentMark, type AgentMarks, treeOf } from "./marks.ts";
 import { processorMs, residentBytes } from "./process-table.ts";
-import { type KnownProcess, killTrees, livingMembers, type ProcessTree } from "./process-tree.ts";
+import {
+  type KnownProcess,
+  killTrees,
+  livingMembers,
+  livingMembersOf,
+  type ProcessTree,
+} from "./process-tree.ts";
 import { checkDirectory, commandOf, type Spawned, spawnAgent } from "./spawn.ts";
 
 export interface ProcessOptions {
@@ -122,10 +128,13 @@ export class AgentProcess {
     this.exited = this.#cleanUp();
   }
 
-  /** The memory of its whole process tree; null where the system does not say. */
-  async memoryBytes(): Promise<number | null> {
-    const living = await livingMembers(await this.#tree());
-    return living && residentBytes(living.map(({ pid }) => pid));
+  /** The memory of the whole process tree of each; null where the system does not say. */
+  static async memoryOf(
+    processes: readonly AgentProcess[],
+  ): Promise<readonly (number | null)[] | null> {
+    const trees = await Promise.all(processes.map((one) => one.#tree()));
+    const living = await livingMembersOf(trees);
+    return living && Promise.all(living.map((each) => residentBytes(each.map(({ pid }) => pid))));
   }
 
   /** Watches for a moment whether it writes or uses the processor. */

@@ -19,6 +19,7 @@ import { Workspaces } from "../../server/workspaces.ts";
 import { OpenTurns } from "../../session/actor/open-turns.ts";
 import { ServerHealth } from "../../session/health/health.ts";
 import { SessionHost } from "../../session/host.ts";
+import { KnownSnapshots } from "../../session/known-snapshots.ts";
 import type { TellDrain } from "../../session/life/ending.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
 import { SessionService } from "../../session/service.ts";
@@ -159,7 +160,7 @@ function sharedLimits({ options, defaultAgent, profiles, folder }: ServerParts) 
   const settings = sessionSettings(options, defaultAgent, profiles);
   const disk = openDisk(options, folder);
   const turns = new OpenTurns(settings.turnMemory.allBytesMax);
-  return { settings, turns, ...(disk && { disk }) };
+  return { settings, turns, known: new KnownSnapshots(), ...(disk && { disk }) };
 }
 
 /** All that has to end with the server. */

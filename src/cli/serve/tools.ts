@@ -7,6 +7,7 @@ import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
+import { LoaderMemory } from "../../loader/kept-loads.ts";
 import { FilesLoader, type Loader, type LoadScope } from "../../loader/loader.ts";
 import { fileFault } from "../../platform/file-fault.ts";
 import type { Workspaces } from "../../server/workspaces.ts";
@@ -84,6 +85,7 @@ export function openLoader(
   const { account } = users;
   const fileFor = account === null ? null : (real: string) => users.fileFor(account, real);
   const rights = { isClosed: own.isUnreadable, fileFor };
+  const kept = new LoaderMemory();
   // If the store cannot say whether a workspace is trusted, the load fails.
   const loaderFor = async ({ tenantId, workspaceCwd }: LoadScope): Promise<Result<Loader>> => {
     const trusted = await workspaces.isTrusted(tenantId, workspaceCwd);
@@ -97,6 +99,7 @@ export function openLoader(
       reserved: BUILT_IN_NAMES,
       rights,
       isTrusted: async () => trusted.value,
+      kept,
     });
     return ok(loader);
   };

@@ -190,6 +190,15 @@ export const AGENT_MEMORY_MB_MAX = 1_024 * 1_024;
 /** How often the memory of agents is looked at. */
 export const AGENT_MEMORY_LOOK_MS = 5_000;
 
+/** The pause between two looks at one agent that gets one session after the other. */
+export const AGENT_MEMORY_PAUSE_MS = 1_000;
+
+/**
+ * A process of fewer sessions gets no spare, because it is a large one; of more, when no more than
+ * one seat in so many is left.
+ */
+export const AGENT_SPARE_SEATS_MIN = 4;
+
 /** A file that an agent reads through us; the wire's figure. */
 export const FILE_READ_BYTES_MAX = 100 * 1_024 * 1_024;
 

@@ -47,3 +47,15 @@ export const DIFFERENCE_LINES_MAX = 200;
 
 /** One persona file. It is part of the agent's instructions, so it is kept short. */
 export const PERSONA_FILE_BYTES_MAX = 64 * 1_024;
+
+/** Loads of skills, and as many of personas, that are kept in memory: their files together. */
+export const LOADS_KEPT_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** Paths that are looked at together to see whether a load is still good. */
+export const LOAD_LOOKS_AT_ONCE_MAX = 64;
+
+/** How old a change must be for the next one to show: the coarsest clock of a file system. */
+export const LOAD_SETTLED_MS_MIN = 2_000;
+
+/** Snapshots of skills, and as many of personas, that sessions share in memory. */
+export const SNAPSHOTS_KNOWN_BYTES_MAX = 32 * 1_024 * 1_024;

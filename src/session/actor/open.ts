@@ -209,7 +209,11 @@ export async function createSession(
   const commit = { afterEventId: 0, events: written.map(({ text }) => text), journal };
   const { holder } = world;
   const made = await world.store.create(key, { holder, manifest, record, epoch, commit });
-  if (!made.ok) return made;
+  if (!made.ok) {
+    // The store may have another database for this tenant by now: a next try writes all anew.
+    world.known.forget(key.tenantId);
+    return made;
+  }
   const history = new OpenHistory(
     { manifest, revision: 0, snapshotEventId: 0, tally: EMPTY_TALLY },
     world,

@@ -109,6 +109,7 @@ describe("what an agent is told beside the conversation", () => {
     const store = altered(stage.world.store, {
       readBlob: async () => fail("session_corrupt", { reason: "it is damaged" }),
     });
+    stage.world.known.forget(TENANT);
     const briefing = new Briefing({ ...stage.world, store }, TENANT, hand.live.session);
     await briefing.learn(chosen);
     expect(briefing.isOf(chosen)).toBe(true);

@@ -69,7 +69,7 @@ export class Briefing {
    */
   async learn(chosen: Chosen): Promise<Refusal | null> {
     const { skills, persona } = chosen;
-    const known = await readKnowledge(this.#world.store, this.#tenantId, chosen);
+    const known = await readKnowledge(this.#world, this.#tenantId, chosen);
     if (!known.ok && known.refusal.code === "store_unavailable") return known.refusal;
     this.#wanted = { skills: skills.hash, persona: persona.hash };
     this.#knowledge = known.ok ? known.value : NO_KNOWLEDGE;

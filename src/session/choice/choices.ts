@@ -80,7 +80,7 @@ export class Reloads {
 
   /** What cannot be read any more is replaced all the same, and differs from nothing (P6). */
   async #before({ key, session }: LiveSession) {
-    const known = await readKnowledge(this.#world.store, key.tenantId, session.chosen);
+    const known = await readKnowledge(this.#world, key.tenantId, session.chosen);
     return known.ok ? known.value : NO_KNOWLEDGE;
   }
 }

@@ -5,6 +5,7 @@ import { fail, ok } from "../../core/result.ts";
 import { NO_SKILLS, type SkillSnapshot } from "../../core/skill/skill.ts";
 import { SNAPSHOT, skill } from "../../core/slash/snapshot.fixture.ts";
 import type { Loader } from "../../loader/loader.ts";
+import type { SessionStore } from "../../store/store.ts";
 import { look, NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "../knowledge.ts";
 import { Stage, TENANT, value } from "../stage.fixture.ts";
 
@@ -27,7 +28,7 @@ function chosen(hash: string) {
 }
 
 async function codeOf(stage: Stage, tenantId: TenantId, hash: string): Promise<string> {
-  const known = await readKnowledge(stage.world.store, tenantId, chosen(hash));
+  const known = await readKnowledge(stage.world, tenantId, chosen(hash));
   return known.ok ? "ok" : known.refusal.code;
 }
 
@@ -38,11 +39,51 @@ describe("what a session knows", () => {
     const persona = value(await take(stage.world, placeOf(TENANT), PERSONA));
     const later = { ...stage.world, loader: loaderOf(NO_SKILLS) };
     expect(value(await take(later, placeOf(TENANT), SKILLS)).hash).not.toBe(skills.hash);
-    const known = await readKnowledge(stage.world.store, TENANT, {
+    const known = await readKnowledge(stage.world, TENANT, {
       skills: { version: 1, hash: skills.hash },
       persona: { version: 1, hash: persona.hash },
     });
     expect(value(known)).toEqual({ skills: SNAPSHOT, persona: KIND });
+  });
+
+  it("is written and read once by all sessions of a tenant, which share it", async () => {
+    const calls: string[] = [];
+    const wrap = (store: SessionStore): SessionStore =>
+      new Proxy(store, {
+        get(target, name, receiver) {
+          if (name === "writeBlob" || name === "readBlob") calls.push(name);
+          const member: unknown = Reflect.get(target, name, receiver);
+          return typeof member === "function" ? member.bind(target) : member;
+        },
+      });
+    const stage = await Stage.open({ loader: loaderOf(SNAPSHOT), wrap });
+    const first = value(await take(stage.world, placeOf(TENANT), SKILLS));
+    const again = value(await take(stage.world, placeOf(TENANT), SKILLS));
+    const known = value(await readKnowledge(stage.world, TENANT, chosen(first.hash)));
+    expect(again).toEqual(first);
+    expect(known.skills).toBe(first.snapshot);
+    expect(calls).toEqual(["writeBlob"]);
+  });
+
+  it("P6: is written anew where the store may have lost it with its tenant", async () => {
+    const stage = await Stage.open({ loader: loaderOf(SNAPSHOT) });
+    const { hash } = value(await take(stage.world, placeOf(STRANGER), SKILLS));
+    const { store, holder } = stage.world;
+    value(await store.removeTenant(STRANGER, holder));
+    stage.world.known.forget(STRANGER);
+    expect(await codeOf(stage, STRANGER, hash)).toBe("blob_not_found");
+    value(await take(stage.world, placeOf(STRANGER), SKILLS));
+    expect((await store.readBlob(STRANGER, hash)).ok).toBe(true);
+  });
+
+  it("P11: is named anew when a text in it has become a secret", async () => {
+    const secret = { entries: [skill("deploy", { body: "The key is 4711." })], diagnostics: [] };
+    const stage = await Stage.open({ loader: loaderOf(secret) });
+    const plain = value(await take(stage.world, placeOf(TENANT), SKILLS));
+    const world = { ...stage.world, redact: (text: string) => text.replaceAll("4711", "[gone]") };
+    const taken = value(await take(world, placeOf(TENANT), SKILLS));
+    expect(taken.snapshot.entries).toMatchObject([{ body: "The key is [gone]." }]);
+    expect(taken.hash).not.toBe(plain.hash);
   });
 
   it("P8: cannot be read by another tenant, even by one who knows its hash", async () => {
@@ -75,7 +116,7 @@ describe("what a session knows", () => {
     const stage = await Stage.open({ loader: loaderOf(NO_SKILLS) });
     expect(value(await take(stage.world, placeOf(TENANT), SKILLS)).hash).toBe("none");
     for (const hash of ["none", "", "../../etc/passwd", "A".repeat(64)]) {
-      const known = await readKnowledge(stage.world.store, TENANT, chosen(hash));
+      const known = await readKnowledge(stage.world, TENANT, chosen(hash));
       expect(value(known)).toEqual(NO_KNOWLEDGE);
     }
   });

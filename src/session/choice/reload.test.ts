@@ -63,6 +63,7 @@ describe("a reload", () => {
       readBlob: async () => fail("session_corrupt", { reason: "it is damaged" }),
     });
     files.skills = { entries: [skill("zeta")], diagnostics: [] };
+    stage.world.known.forget(live.key.tenantId);
     const reloads = new Reloads({ ...stage.world, store });
     const reloaded = value(await reloads.now(live, "reload_skills", ada));
     expect(reloaded.difference).toMatch(/^\+ zeta/m);

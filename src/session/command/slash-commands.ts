@@ -63,7 +63,7 @@ export class SlashCommands implements Participant {
     // Its user may have been removed since it was admitted.
     const gone = await promptForbidden(this.#world, live, prompt, {});
     if (gone !== null) return answer({ result: reply.commandRefused(gone) });
-    const known = await readKnowledge(this.#world.store, key.tenantId, session.chosen);
+    const known = await readKnowledge(this.#world, key.tenantId, session.chosen);
     const line = slashTextOf(prompt.content) ?? "";
     if (!known.ok && !isWithoutSkills(line)) {
       return answer({ result: reply.commandRefused(known.refusal) });

@@ -41,6 +41,7 @@ export async function removeTenant(
     const failure = removed.ok ? null : removed.refusal;
     // Not before it is so (P1); and where the store has refused it, nothing has changed.
     if (failure?.code !== "session_locked") streams.endTenant(tenantId, failure);
+    world.known.forget(tenantId);
     if (removed.ok) await forgetHomes(world, tenantId);
     return removed;
   } finally {

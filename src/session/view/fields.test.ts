@@ -14,7 +14,7 @@ const PERSONA: Persona = {
 const ORDER: FieldsOptions = { isFull: false, after: 0, limit: 100 };
 
 async function fieldsOf({ stage, live }: Hand, order: Partial<FieldsOptions> = {}) {
-  return value(await sessionFields(stage.world.store, live, { ...ORDER, ...order }));
+  return value(await sessionFields(stage.world, live, { ...ORDER, ...order }));
 }
 
 /** Gives a session these skills and this persona, as reloads do. */

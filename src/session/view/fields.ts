@@ -16,6 +16,7 @@ import { type ConversationMessage, readMessage } from "../conversation/message.t
 import { readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import { eventIn } from "../replay.ts";
+import type { SessionWorld } from "../world.ts";
 import { isoTime, summaryOfLive } from "./summary.ts";
 
 export interface FieldsOptions {
@@ -40,14 +41,15 @@ export interface ConversationState {
  * store never changes, or only grows.
  */
 export async function sessionFields(
-  store: SessionStore,
+  world: Pick<SessionWorld, "store" | "known">,
   live: LiveSession,
   options: FieldsOptions,
 ) {
+  const { store } = world;
   const { sessionId, chosen } = live.session;
   const { skills, persona } = chosen;
   const { createdAt, updatedAt } = summaryOfLive(live);
-  const known = await readKnowledge(store, live.key.tenantId, chosen);
+  const known = await readKnowledge(world, live.key.tenantId, chosen);
   if (!known.ok) return known;
   const history = await commandHistory(store, live.key, live.lastEventId);
   if (!history.ok) return history;

@@ -89,7 +89,7 @@ export class SessionReads {
   }
 
   fields(live: LiveSession, options: Parameters<typeof sessionFields>[2]) {
-    return sessionFields(this.#world.store, live, options);
+    return sessionFields(this.#world, live, options);
   }
 
   agentState(live: LiveSession) {
@@ -115,7 +115,7 @@ export class SessionReads {
   /** The agent's commands, and the skills; skills that cannot be read are left out (P6). */
   async commands(live: LiveSession): Promise<Result<CommandsView>> {
     const { store } = this.#world;
-    const known = await readKnowledge(store, live.key.tenantId, live.session.chosen);
+    const known = await readKnowledge(this.#world, live.key.tenantId, live.session.chosen);
     const { skills } = known.ok ? known.value : NO_KNOWLEDGE;
     const commands = await availableCommands(store, live);
     return commands.ok ? ok({ skills, commands: commands.value }) : commands;
