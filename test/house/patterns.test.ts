@@ -29,7 +29,7 @@ const ANSWERED: Readonly<Record<string, string>> = {
   "<(?:https?:\\/\\/|mailto:)[^\\s<>]*>": "it ends where the next one could begin",
   "\\\\*(?:[\\ud800-\\udbff][\\udc00-\\udfff]|[^\\\\])|\\\\+$": "a secret, which is short",
   "[^\\\\]+$": "one unit of a secret: backslashes and one character",
-  "\\((line \\d+ column \\d+)\\)": "the message of an error of the engine",
+  "^(.*):(\\d+)$": "the address of the server's own options",
   "<!--.*?-->|<script(?:\\s[^>]*)?>(.*?)<\\/script\\s*>":
     "a page of the operator's web client, of at most WEB_PAGE_BYTES_MAX",
   "\\$\\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\\}":

@@ -36,18 +36,19 @@ describe("GET /session/:id/context", () => {
     });
   });
 
-  it("P6: is what the log still knows when there is no agent", async () => {
+  it("P6: is what the agent offered last when there is none", async () => {
     const beside = await SessionBeside.open();
     await beside.turn("say nothing of it");
+    const { state: offered } = (await beside.get("/context")).body;
     await beside.rest();
-    expect((await beside.get("/context")).body.state).toEqual({});
+    expect((await beside.get("/context")).body.state).toEqual(offered);
     await beside.turn("mode plan", "config model echo-large");
     await beside.turn("say something else");
     await beside.rest();
     const { state } = (await beside.get("/context")).body;
     expect(state).toMatchObject({
       models: { currentModelId: "echo-large" },
-      modes: { currentModeId: "plan", availableModes: [] },
+      modes: { currentModeId: "plan" },
     });
   });
 });

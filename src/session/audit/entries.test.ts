@@ -225,6 +225,7 @@ describe("the audit of any life", () => {
       for (const entry of entries) audited.add(told(entry).act);
     });
     expect([...logged].filter((type) => !audited.has(type)).sort()).toEqual([
+      "agent_offer",
       "client_attached",
       "client_detached",
       "client_expired",

@@ -38,7 +38,7 @@ async function begun(known: Known, options: { wrap?(store: SessionStore): Sessio
   };
   const results = () => dataOf("command_result");
   const errors = () => dataOf("turn_error");
-  return { agents, runtime, key, live, send, idle, rests, results, errors };
+  return { stage, agents, runtime, key, live, send, idle, rests, results, errors };
 }
 
 const say = async ({ send, idle }: Awaited<ReturnType<typeof begun>>, text: string) => {
@@ -118,6 +118,7 @@ describe("what an agent has to be told", () => {
     await say(session, "first");
     await say(session, "/agent other");
     value(await session.runtime.resume(session.key, ada));
+    await session.live.until(({ connection }) => connection.sessionState === "ready");
     expect(session.live.session.agentUntold).toBe(true);
     expect(session.live.past(session.live.session)).toMatchObject({ agentSessionId: null });
     await say(session, "second");
@@ -144,6 +145,7 @@ describe("what an agent has to be told", () => {
     const kinder = { ...KIND.files[0], text: "Be kinder." };
     known.persona = { files: KIND.files.map((file) => ({ ...file, ...kinder })), diagnostics: [] };
     value(await session.runtime.choices.reloadPersona(session.key, ada));
+    session.stage.world.known.forget(session.key.tenantId);
     isAway = true;
     await say(session, "second");
     expect(isAway).toBe(false);

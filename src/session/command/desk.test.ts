@@ -125,6 +125,7 @@ describe("a session that has lost its snapshot", () => {
     );
     const { skills } = desk.live.session.chosen;
     lost.add(skills.hash);
+    desk.stage.world.known.forget(desk.live.key.tenantId);
     for (const line of ["/skills", "/skill review", "/help review", "/nonsense"]) {
       const answered = codesIn(await desk.say(line));
       expect([line, answered]).toEqual([line, ["session_corrupt"]]);
