@@ -378,8 +378,7 @@ describe("a create with an idempotency key", () => {
     const retried = await world.call("POST", "/session", once("k", { sourceType: "tool" }));
     expect(retried.body).toMatchObject({ attached: false, sourceType: "tool" });
     const resumed = await world.call("POST", `/session/${retried.body.sessionId}/resume`);
-    const status = expect.stringMatching(/^(activating|ready)$/);
-    expect(resumed.body).toMatchObject({ status });
+    expect(["activating", "ready"]).toContain(resumed.body.status);
     await until(stored, (page) => page.ok && page.value.sessions.length === 1);
   });
 
