@@ -33,7 +33,6 @@ function lines(name: string, budget: string, use: (line: string) => unknown): Tr
   let folder = "";
   const cat = () => spawn("cat", [join(folder, "lines")], { stdio: ["ignore", "pipe", "inherit"] });
   return {
-    group: "agent",
     name,
     budget,
     async prepare() {
@@ -82,7 +81,6 @@ function start(): Trial {
   const profile = profileOf({ name: "echo", command: process.execPath, args: [script] });
   const latencies = new Latencies("from the start to the answer");
   return {
-    group: "agent",
     name: "start of an agent, to its end",
     async prepare() {
       folder = await mkdtemp(join(tmpdir(), "fermata-bench-"));

@@ -12,7 +12,6 @@ const DELIVERIES = SUBSCRIBERS * BATCHES * FRAMES;
 
 /** Readers that have caught up and wait: each publication wakes all of them. */
 const wakeUps: Trial = {
-  group: "bus",
   name: "fan-out 1 session to 64 subscribers, each waiting",
   floor: { name: "bare promises", run: wakeBarely },
   subject: {
@@ -34,7 +33,6 @@ const wakeUps: Trial = {
 
 /** Readers that are busy with their sockets, and take what came meanwhile in one go. */
 const takes: Trial = {
-  group: "bus",
   name: "fan-out 1 session to 64 subscribers, each taking all at once",
   floor: { name: "pushed references", run: pushBarely },
   subject: {

@@ -13,7 +13,6 @@ const CALLS = 1_000 * SESSION_STATES.length * AGENT_STATUSES.length;
 
 // Each loop counts what it finds and looks at the count, so that no compiler can leave it out.
 const statusChange: Trial = {
-  group: "core",
   name: "status change",
   floor: {
     name: "Set.has",
@@ -49,7 +48,6 @@ const SLICE = 10_000;
 let sliceMs: number[] = [];
 
 const textChunk: Trial = {
-  group: "core",
   name: "text chunk, turn of 100,000",
   budget: ">= 1 M/s, flat",
   floor: {

@@ -1,44 +1,62 @@
-import { trials as agent } from "./agent.ts";
-import { trials as bus } from "./bus.ts";
-import { trials as core } from "./core.ts";
-import { RACE_FULL, races, raceTable } from "./race.ts";
-import { trials as session } from "./session.ts";
-import { STALL_FULL, stalls, stallTable } from "./stall.ts";
-import { trials as store } from "./store.ts";
-import { type Outcome, runTrial, type Trial, tableOf } from "./trial.ts";
-import { trials as wire } from "./wire.ts";
+import { GROUPS, Misuse } from "./groups.ts";
 
-// `npm run bench` measures every trial, `npm run bench -- core` those of one group, and
-// `npm run bench -- stall` how long one request holds the others. `npm run bench -- race`, which
-// is not part of "every trial" since it takes long, sends 60,000 prompts of busy clients.
+const HELP = ["--help", "-h"];
 
-const TRIALS: readonly Trial[] = [...core, ...store, ...agent, ...bus, ...session, ...wire];
+const USAGE = `npm run bench -- [group ...]     measure these groups; without one, the usual ones
+npm run bench -- GROUP --help    the options of a group that has some`;
 
-/** Measured in another unit than the trials: not how fast, but how long at most. */
-const STALL = "stall";
-
-/** Counts prompts that hang, instead of time. */
-const RACE = "race";
+const NOTE = `Times are for two quiet cores. * runs only by its name.
+Figures are ratios to a floor measured in the same run, unless the group says otherwise.`;
 
 process.exitCode = await bench(process.argv.slice(2));
 
-async function bench(wanted: readonly string[]): Promise<number> {
-  const groups = new Set([...TRIALS.map((trial) => trial.group), STALL, RACE]);
-  const unknown = wanted.find((group) => !groups.has(group));
-  if (unknown !== undefined) {
-    const known = [...groups].join(", ");
-    console.error(`bench: there is no group "${unknown}"; choose from: ${known} (none means all).`);
+/** The words before the first option are groups; the options go to the one group they follow. */
+async function bench(args: readonly string[]): Promise<number> {
+  const first = args.findIndex((arg) => arg.startsWith("-"));
+  const names = args.slice(0, first < 0 ? args.length : first);
+  const options = first < 0 ? [] : args.slice(first);
+  try {
+    if (options.some((option) => HELP.includes(option))) process.stdout.write(helpFor(names));
+    else for (const group of chosen(names, options)) process.stdout.write(await group.run(options));
+    return 0;
+  } catch (error) {
+    if (!(error instanceof Misuse)) throw error;
+    console.error(`bench: ${error.message}`);
     return 2;
   }
-  const outcomes: Outcome[] = [];
-  for (const trial of TRIALS) {
-    if (wanted.length > 0 && !wanted.includes(trial.group)) continue;
-    outcomes.push(await runTrial(trial));
+}
+
+function chosen(names: readonly string[], options: readonly string[]) {
+  const groups = named(names);
+  const takers = groups.filter((group) => group.options !== undefined);
+  if (options.length > 0 && (groups.length > 1 || takers.length < 1)) {
+    const known = GROUPS.filter((group) => group.options !== undefined).map(({ name }) => name);
+    const who =
+      known.length === 0 ? "no group has any" : `only these have any: ${known.join(", ")}`;
+    throw new Misuse(`options such as ${options[0]} need one group to go to; ${who}.`);
   }
-  if (outcomes.length > 0) process.stdout.write(tableOf(outcomes));
-  if (wanted.length === 0 || wanted.includes(STALL)) {
-    process.stdout.write(stallTable(await stalls(STALL_FULL)));
+  return groups;
+}
+
+function named(names: readonly string[]) {
+  const unknown = names.find((name) => !GROUPS.some((group) => group.name === name));
+  if (unknown !== undefined) {
+    const known = GROUPS.map(({ name }) => name).join(", ");
+    throw new Misuse(
+      `there is no group "${unknown}"; choose from: ${known} (none means the usual ones).`,
+    );
   }
-  if (wanted.includes(RACE)) process.stdout.write(raceTable(await races(RACE_FULL)));
-  return 0;
+  return GROUPS.filter(({ name, isUsual }) =>
+    names.length === 0 ? isUsual : names.includes(name),
+  );
+}
+
+function helpFor(names: readonly string[]): string {
+  const groups = named(names);
+  const [only] = groups;
+  if (groups.length === 1 && only?.options !== undefined) return only.options;
+  const rows = GROUPS.map(({ name, takes, isUsual, about }) =>
+    [`  ${name.padEnd(9)}`, takes.padEnd(8), isUsual ? " " : "*", about].join(" "),
+  );
+  return `${[USAGE, "", ...rows, "", NOTE].join("\n")}\n`;
 }

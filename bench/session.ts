@@ -71,7 +71,6 @@ async function take(stream: Subscription, frames: number): Promise<void> {
 function streaming(): Trial {
   const stage = new SessionStage();
   return {
-    group: "session",
     name: `agent's chunks, durable, to ${SUBSCRIBERS} streams`,
     prepare: () => stage.open(SUBSCRIBERS),
     clear: () => stage.close(),
@@ -84,7 +83,6 @@ function latency(): Trial {
   const stage = new SessionStage();
   const latencies = new Latencies("from the agent to the stream");
   return {
-    group: "session",
     name: "one chunk, agent to stream",
     budget: ">= 0.5 of raw",
     prepare: () => stage.open(1),

@@ -47,7 +47,6 @@ function streaming(sessionCount: number): Trial {
   const latencies = new Latencies("from commit to answer, in full stream");
   const raw = new RawRows(world, ROWS_PER_COMMIT);
   return {
-    group: "store",
     name: `durable appends, ${sessionCount} sessions`,
     ...(sessionCount > 1 && { budget: ">= 0.5 of raw" }),
     async prepare() {
@@ -105,7 +104,6 @@ function aloneAgainstRaw(
   const raw = new RawRows(world, rowsPerCommit);
   let session: BenchSession | null = null;
   return {
-    group: "store",
     name,
     async prepare() {
       await world.open();
@@ -153,7 +151,6 @@ function overAges(
     },
   });
   return {
-    group: "store",
     name,
     budget,
     async prepare() {
@@ -193,7 +190,6 @@ function listing(): Trial {
     },
   });
   return {
-    group: "store",
     name: "list of the newest 100",
     budget: ">= 0.5",
     async prepare() {
@@ -223,7 +219,6 @@ function againstBareRows(
   let session: BenchSession | null = null;
   let rows: Database.Database | null = null;
   return {
-    group: "store",
     name,
     async prepare() {
       await world.open();

@@ -6,7 +6,6 @@ type Contender = {
 
 /** One question of the benchmark: how near does our code come to the least the work can cost? */
 export type Trial = {
-  readonly group: string;
   readonly name: string;
   readonly budget?: string;
   readonly floor: Contender;
@@ -29,6 +28,13 @@ export type Outcome = {
 const ROUNDS = 11;
 const ROUND_MS = 50;
 const WARM_UP_MS = 200;
+
+/** Runs them one after another, and gives their table. */
+export async function runTrials(trials: readonly Trial[]): Promise<string> {
+  const outcomes: Outcome[] = [];
+  for (const trial of trials) outcomes.push(await runTrial(trial));
+  return tableOf(outcomes);
+}
 
 /**
  * Floor and subject take turns in one process, so that a noisy moment of the machine meets both,

@@ -160,7 +160,6 @@ function fanOut(crowd: FanOutScale): Trial {
   let stage: Stage | null = null;
   const { name, budget, floor } = crowd;
   return {
-    group: "wire",
     name,
     ...(budget !== undefined && { budget }),
     prepare() {

@@ -32,7 +32,6 @@ export function idleTrial(scale: WireScale): Trial {
     return MADE_AT_ONCE;
   };
   return {
-    group: "wire",
     name: "sessions made, with a turn each",
     async prepare() {
       sessions = new ChildScript(new URL(import.meta.url), ["--expose-gc"]);

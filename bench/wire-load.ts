@@ -131,7 +131,6 @@ function loadTrial(
     },
   });
   return {
-    group: "wire",
     name,
     budget: ">= 0.33",
     prepare() {

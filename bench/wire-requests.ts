@@ -88,7 +88,6 @@ function requestTrial(
   const pair = new Pair(scale);
   const [ours, bare] = [new Latencies("ours"), new Latencies("bare")];
   return {
-    group: "wire",
     name,
     async prepare() {
       await pair.open();
@@ -130,7 +129,6 @@ function promptTrial(scale: WireScale): Trial {
     return 1;
   };
   return {
-    group: "wire",
     name: "one prompt, to its verdict",
     async prepare() {
       await pair.open();
@@ -165,7 +163,6 @@ function streamTrial(scale: WireScale): Trial {
   let client: AttachedClient | null = null;
   let bareReader: StreamReader | null = null;
   return {
-    group: "wire",
     name: `one stream of ${events} events`,
     async prepare() {
       await pair.open();
@@ -203,7 +200,6 @@ function reconnectTrial(scale: WireScale): Trial {
   let after = 0;
   const until = "event: replay_complete";
   return {
-    group: "wire",
     name: `reconnect, ${missed} events behind`,
     async prepare() {
       await pair.open();
@@ -244,7 +240,6 @@ function atOnceTrial(scale: WireScale): Trial {
   const bareReaders: StreamReader[] = [];
   const last = new Latencies("to the last verdict");
   return {
-    group: "wire",
     name: `${atOnce} sessions begin a turn at once`,
     async prepare() {
       await pair.open();

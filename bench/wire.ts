@@ -37,7 +37,6 @@ function startTrial(scale: WireScale): Trial {
     return 1;
   };
   return {
-    group: "wire",
     name: "server start to /health",
     budget: ">= 0.5",
     async prepare() {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { GROUPS } from "../bench/groups.ts";
 import { RACE_TINY, races, raceTable } from "../bench/race.ts";
 import { STALL_TINY, type Stall, stalls, stallTable } from "../bench/stall.ts";
 import { median, type Outcome, rateText, runTrial, type Trial, tableOf } from "../bench/trial.ts";
@@ -17,7 +18,6 @@ function trialWith(floorCostMs: number, subjectCostMs: number) {
     },
   });
   const trial: Trial = {
-    group: "sample",
     name: "a sample",
     floor: contender("bare", floorCostMs),
     subject: contender("ours", subjectCostMs),
@@ -134,6 +134,19 @@ describe("npm run bench", () => {
     const { exitCode, stdout, stderr } = await runNode(["bench/main.ts", "nonsense"]);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
     expect(stderr).toMatch(/^bench: there is no group "nonsense"; choose from: core\b.*\n$/);
+  });
+
+  it("lists its groups with --help, and how long each takes", async () => {
+    const { exitCode, stdout } = await runNode(["bench/main.ts", "--help"]);
+    const listed = GROUPS.map(({ name, takes }) => `  ${name.padEnd(9)} ${takes}`);
+    expect(exitCode).toBe(0);
+    expect(listed.filter((row) => !stdout.includes(row))).toEqual([]);
+  });
+
+  it("refuses options that no group takes", async () => {
+    const { exitCode, stderr } = await runNode(["bench/main.ts", "core", "--fast"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/^bench: options such as --fast need one group/);
   });
 });
 
