@@ -55,6 +55,14 @@ export const GROUPS: readonly Group[] = [
     run: trialsOf(() => import("./wire.ts")),
   },
   {
+    ...{ name: "path", takes: "30 s", isUsual: false },
+    about: "the CPU time of a chunk at each stop, from an agent's pipe to the sockets",
+    async run() {
+      const { PATH_FULL, paths, pathTable } = await import("./path.ts");
+      return pathTable(await paths(PATH_FULL));
+    },
+  },
+  {
     ...{ name: "stall", takes: "2 min", isUsual: true },
     about: "how long one hostile request holds the others",
     async run() {

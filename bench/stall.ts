@@ -23,6 +23,8 @@ export interface Stall {
   readonly healthMs: number;
 }
 
+const PROBE = new URL("stall-probe.ts", import.meta.url);
+
 /** The goals: a small request holds the others hardly at all, a large one not noticeably. */
 const SMALL_BYTES = 1_024 * 1_024;
 const SMALL_GOAL_MS = 50;
@@ -71,12 +73,12 @@ class Target {
   /** Runs one act, and says how long the event loop of the server was held during it. */
   async measured(attack: string, act: string, bytes: number, run: () => Promise<number>) {
     await this.#watcher.request({ port: this.port });
-    await this.#server.longestDelayMs();
+    await this.#server.ask("how long?");
     const startedMs = performance.now();
     const status = await run();
     const ms = performance.now() - startedMs;
     await pause(this.#aftermathMs);
-    const longestDelayMs = await this.#server.longestDelayMs();
+    const longestDelayMs = await this.#server.ask<number>("how long?");
     const healthMs = await this.#watcher.request({ port: null });
     return { attack, act, bytes, status, ms, longestDelayMs, healthMs } satisfies Stall;
   }
@@ -166,7 +168,7 @@ export async function stalls(scale: StallScale): Promise<readonly Stall[]> {
   const { share } = scale;
   const home = new ServerHome(scale);
   await home.open();
-  const probed = await home.startProbed("--agent", "echo-many");
+  const probed = await home.startProbed(PROBE, "--agent", "echo-many");
   const target = new Target(probed, scale);
   try {
     const all = [await quiet(target)];

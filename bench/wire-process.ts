@@ -55,12 +55,13 @@ export class ServerProcess {
     return Number(stdout) * 1_024;
   }
 
-  /** The longest delay of its event loop since the last call; for servers with a probe. */
-  async longestDelayMs(): Promise<number> {
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
+  /** Asks its probe, for servers that have one. */
+  async ask<Report>(question: string | object): Promise<Report> {
+    const { promise, resolve, reject } = Promise.withResolvers<Report>();
     const gone = () => reject(new Error("the server is gone"));
-    this.#child.once("message", (ms) => resolve(Number(ms))).once("exit", gone);
-    this.#child.send("how long?");
+    // The probes of the bench answer each question with its report.
+    this.#child.once("message", (report) => resolve(report as Report)).once("exit", gone);
+    this.#child.send(question);
     return promise.finally(() => this.#child.off("exit", gone));
   }
 
@@ -100,7 +101,8 @@ export class ServerHome {
     this.#folder = await mkdtemp(join(tmpdir(), "fermata-bench-"));
     for (const name of ["home", "workspace"]) await mkdir(join(this.#folder, name));
     const agents = join(this.#folder, "home", "agents.json");
-    await writeFile(agents, JSON.stringify({ "echo-many": this.#echoProfile() }));
+    const profiles = { "echo-many": this.#echoProfile(), streaming: STREAMING };
+    await writeFile(agents, JSON.stringify(profiles));
   }
 
   async close(): Promise<void> {
@@ -112,9 +114,9 @@ export class ServerHome {
     return this.#start([], flags);
   }
 
-  /** The same with a probe in it, which knows the delays of its event loop. */
-  startProbed(...flags: readonly string[]): Promise<ServerProcess> {
-    return this.#start(["--import", new URL("stall-probe.ts", import.meta.url).href], flags);
+  /** The same with a probe of the bench in it, which knows more of it than can be seen outside. */
+  startProbed(probe: URL, ...flags: readonly string[]): Promise<ServerProcess> {
+    return this.#start(["--import", probe.href], flags);
   }
 
   #start(node: readonly string[], flags: readonly string[]): Promise<ServerProcess> {
@@ -141,6 +143,11 @@ export class ServerHome {
     return { command: process.execPath, args: [pathOf(echo)], limits };
   }
 }
+
+const AGENT = fileURLToPath(new URL("path-agent.ts", import.meta.url));
+
+/** An agent that costs next to nothing. */
+const STREAMING = { command: process.execPath, args: [AGENT] };
 
 let building: Promise<unknown> | null = null;
 

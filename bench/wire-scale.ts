@@ -1,7 +1,7 @@
 /** How large the trials of the wire are: as designed, or just large enough to run at all. */
 export interface WireScale {
-  /** The server as it is published, built anew, or what is there: the sources need no build. */
-  readonly server: "built" | "at hand";
+  /** The server as it is published, built anew; or what is there; or from the sources. */
+  readonly server: "built" | "at hand" | "sources";
   /** Events of one turn that streams. */
   readonly events: number;
   /** Streams of one session, of one trial each. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { GROUPS } from "../bench/groups.ts";
+import { PATH_TINY, paths, pathTable } from "../bench/path.ts";
 import { RACE_TINY, races, raceTable } from "../bench/race.ts";
 import { STALL_TINY, type Stall, stalls, stallTable } from "../bench/stall.ts";
 import { median, type Outcome, rateText, runTrial, type Trial, tableOf } from "../bench/trial.ts";
@@ -155,5 +156,24 @@ describe("the race of a verdict against its 202", () => {
     const seen = await races(RACE_TINY);
     expect(seen).toMatchObject({ outcomes: [{ way: "direct", sent: 20, hung: 0, verdicts: 20 }] });
     expect(raceTable({ ...seen, absent: ["nginx"] })).toMatch(/0 hung.*\n.*nginx is not installed/);
+  });
+});
+
+describe("the way of a chunk", () => {
+  it("is a table of CPU time by stop, of a real server with a real agent and readers", {
+    timeout: 60_000,
+  }, async () => {
+    const columns = await paths(PATH_TINY);
+    expect(columns.map(({ readers }) => readers)).toEqual([1, 2]);
+    for (const { usByStop, usOfThread, usOfProcess, figures } of columns) {
+      expect([...usOfThread.keys()].sort()).toEqual(["main", "store"]);
+      expect(usByStop.size).toBeGreaterThan(5);
+      const stops = [...usByStop.values()].reduce((sum, us) => sum + us, 0);
+      const threads = [...usOfThread.values()].reduce((sum, us) => sum + us, 0);
+      expect(stops).toBeCloseTo(threads, 3);
+      expect(usOfProcess).toBeGreaterThan(0.9 * threads);
+      expect(JSON.stringify(figures)).not.toMatch(/NaN|null/);
+    }
+    expect(pathTable(columns)).toMatch(/µs of CPU per chunk, to +1 stream +2 streams\n/);
   });
 });

@@ -1,0 +1,243 @@
+import type { ProbeQuestion, ProbeReport, ThreadReport } from "./path-report.ts";
+import { STOP_NAMES, samplesByStop } from "./path-stops.ts";
+import { Latencies } from "./trial.ts";
+import { Audience } from "./wire-audience.ts";
+import { hangUp, post, StreamReader } from "./wire-client.ts";
+import { ServerHome, type ServerProcess } from "./wire-process.ts";
+import type { WireScale } from "./wire-scale.ts";
+
+/**
+ * The way of a chunk, from the pipe of a real agent's process to the sockets of real readers: the
+ * CPU time of the server at each stop, in one run. A turn is measured twice: without a profile, for
+ * what it takes, and with one, for where.
+ */
+export interface PathScale {
+  readonly server: WireScale["server"];
+  /** Chunks of one turn, and the bytes of text in each. */
+  readonly chunks: number;
+  readonly bytes: number;
+  /** Open streams of the session; a column of the table for each. */
+  readonly readers: readonly number[];
+  readonly warmUps: number;
+  readonly turns: number;
+  /** Prompts of a single chunk, for what a person waits. */
+  readonly prompts: number;
+}
+
+export const PATH_FULL: PathScale = {
+  server: "sources",
+  chunks: 2_000,
+  bytes: 100,
+  readers: [1, 50],
+  warmUps: 25,
+  turns: 25,
+  prompts: 300,
+};
+
+/** For the test that it still runs. */
+export const PATH_TINY: PathScale = {
+  ...PATH_FULL,
+  chunks: 50,
+  readers: [1, 2],
+  warmUps: 1,
+  turns: 2,
+  prompts: 3,
+};
+
+/** One column: what so many readers cost. */
+export interface PathColumn {
+  readonly readers: number;
+  /** CPU time per chunk by stop, and of the process with all its threads. */
+  readonly usByStop: ReadonlyMap<string, number>;
+  readonly usOfThread: ReadonlyMap<string, number>;
+  readonly usOfProcess: number;
+  readonly figures: Readonly<Record<string, string>>;
+}
+
+const PROBE = new URL("path-probe.ts", import.meta.url);
+
+/** A server with a probe, one session of it, and its readers in a process of their own. */
+class PathStage {
+  readonly #scale: PathScale;
+  readonly #home: ServerHome;
+  readonly #audience = new Audience();
+  #server: ServerProcess | null = null;
+  #client: StreamReader | null = null;
+  #path = "";
+  #clientId = "";
+  #readers = 0;
+
+  constructor(scale: PathScale) {
+    this.#scale = scale;
+    this.#home = new ServerHome(scale);
+  }
+
+  async open(readers: number): Promise<void> {
+    await this.#home.open();
+    this.#server = await this.#home.startProbed(PROBE, "--agent", "streaming");
+    const { port } = this.#server;
+    const { body } = await post(port, "/session", { sessionScope: "thread" });
+    this.#path = `/session/${body.sessionId}`;
+    this.#clientId = String(body.clientId);
+    this.#client = await StreamReader.open(port, `${this.#path}/events`);
+    this.#readers = readers;
+    const others = Array.from({ length: readers - 1 }, () => `${this.#path}/events`);
+    await this.#audience.listen(port, others);
+  }
+
+  async close(): Promise<void> {
+    this.#client?.leave();
+    hangUp();
+    await this.#audience.leave();
+    await this.#server?.end("SIGTERM", "SIGINT");
+    await this.#home.close();
+  }
+
+  /** One turn, until every reader has all of it. */
+  async turn(chunks: number): Promise<void> {
+    const received = this.#client?.received("event: turn_complete");
+    await this.#prompt(chunks);
+    await received;
+    const lastId = this.#client?.lastId ?? 0;
+    await this.#audience.wait(Array.from({ length: this.#readers - 1 }, () => lastId));
+  }
+
+  async #prompt(chunks: number): Promise<void> {
+    const prompt = [{ type: "text", text: `chunks ${chunks} ${this.#scale.bytes}` }];
+    await post(this.#server?.port ?? 0, `${this.#path}/prompt`, { prompt }, this.#clientId);
+  }
+
+  async measured(act: () => Promise<void>, isProfiled = false): Promise<ProbeReport> {
+    await this.#ask({ act: "begin", isProfiled });
+    await act();
+    return this.#ask({ act: "end" });
+  }
+
+  #ask(question: ProbeQuestion): Promise<ProbeReport> {
+    const server = this.#server;
+    return server === null ? Promise.reject(new Error("no server")) : server.ask(question);
+  }
+
+  /** What a person waits for after Enter. */
+  async prompts(): Promise<Readonly<Record<string, string>>> {
+    const toEvent = new Latencies("one prompt, to the first event");
+    const toChunk = new Latencies("one prompt, to the first chunk");
+    const toVerdict = new Latencies("one prompt, to the verdict");
+    for (let n = 0; n < this.#scale.prompts; n += 1) {
+      const waits = [
+        toEvent.of(async () => this.#client?.received("\nid: ")),
+        toChunk.of(async () => this.#client?.received("agent_message_chunk")),
+        toVerdict.of(async () => this.#client?.received("event: turn_complete")),
+      ];
+      await this.#prompt(1);
+      await Promise.all(waits);
+    }
+    return { ...toEvent.figures, ...toChunk.figures, ...toVerdict.figures };
+  }
+}
+
+export async function paths(scale: PathScale): Promise<readonly PathColumn[]> {
+  const columns: PathColumn[] = [];
+  for (const readers of scale.readers) {
+    const stage = new PathStage(scale);
+    try {
+      await stage.open(readers);
+      columns.push(await measure(stage, scale, readers));
+    } finally {
+      await stage.close();
+    }
+  }
+  return columns;
+}
+
+async function measure(stage: PathStage, scale: PathScale, readers: number): Promise<PathColumn> {
+  const { chunks, warmUps, turns } = scale;
+  const whole = new Latencies("a whole turn, to the last reader");
+  const run = async (count: number, latencies: Latencies) => {
+    for (let n = 0; n < count; n += 1) await latencies.of(() => stage.turn(chunks));
+  };
+  await run(warmUps, new Latencies("warm-up"));
+  const plain = await stage.measured(() => run(turns, whole));
+  const profiled = await stage.measured(() => run(turns, new Latencies("profiled")), true);
+  const prompts = readers === 1 ? await stage.prompts() : {};
+  const all = chunks * turns;
+  const usOfThread = new Map<string, number>();
+  for (const { thread, cpuUs } of plain.threads) add(usOfThread, thread, cpuUs / all);
+  return {
+    readers,
+    usByStop: usByStop(plain.threads, profiled.threads, all),
+    usOfThread,
+    usOfProcess: plain.cpuUs / all,
+    figures: { ...whole.figures, ...countsOf(plain, turns), ...prompts },
+  };
+}
+
+/** What each thread took without a profile, in the shares that its profile shows. */
+function usByStop(
+  plain: readonly ThreadReport[],
+  profiled: readonly ThreadReport[],
+  chunks: number,
+): ReadonlyMap<string, number> {
+  const all = new Map<string, number>();
+  const threads = Map.groupBy(profiled, ({ thread }) => thread);
+  for (const [name, reports] of threads) {
+    const cpuUs = sum(plain.filter(({ thread }) => thread === name).map((one) => one.cpuUs));
+    const counts = new Map<string, number>();
+    for (const { profile } of reports) {
+      if (profile === null) continue;
+      for (const [stop, samples] of samplesByStop(profile)) add(counts, stop, samples);
+    }
+    const samples = sum([...counts.values()]);
+    for (const [stop, count] of counts) add(all, stop, (cpuUs * count) / samples / chunks);
+  }
+  return all;
+}
+
+/** What is behind the pauses: how often, and how long at most. */
+function countsOf({ messages, answersMs, collectionsMs }: ProbeReport, turns: number) {
+  const answers = new Latencies("the store's answer to a commit");
+  for (const ms of answersMs) answers.add(ms);
+  const longestMs = collectionsMs.reduce((most, ms) => Math.max(most, ms), 0);
+  const each = (count: number) => (count / turns).toFixed(1);
+  return {
+    "messages to the store, a turn": each(messages),
+    ...answers.figures,
+    "collections, a turn": `${each(collectionsMs.length)}, longest ${longestMs.toFixed(1)} ms`,
+  };
+}
+
+/** A row for each stop, and a column for each count of readers, in µs of CPU per chunk. */
+export function pathTable(columns: readonly PathColumn[]): string {
+  const row = (name: string, of: (column: PathColumn) => number | undefined) => {
+    const cells = columns.map((column) => (of(column) ?? 0).toFixed(2).padStart(CELL));
+    return `${name.padEnd(NAME)}${cells.join("")}`;
+  };
+  const heads = columns.map(({ readers }) => streams(readers).padStart(CELL));
+  const threads = new Set(columns.flatMap(({ usOfThread }) => [...usOfThread.keys()]));
+  const lines = [
+    `${"µs of CPU per chunk, to".padEnd(NAME)}${heads.join("")}`,
+    ...STOP_NAMES.map((stop) => row(stop, ({ usByStop }) => usByStop.get(stop))),
+    ...[...threads].map((name) => row(`thread: ${name}`, ({ usOfThread }) => usOfThread.get(name))),
+    row("process, with Node's own threads", ({ usOfProcess }) => usOfProcess),
+    ...columns.flatMap(({ readers, figures }) => [
+      `to ${streams(readers)}`,
+      ...Object.entries(figures).map(([name, value]) => `  ${name}: ${value}`),
+    ]),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function streams(readers: number): string {
+  return readers === 1 ? "1 stream" : `${readers} streams`;
+}
+
+const NAME = 44;
+const CELL = 12;
+
+function add(sums: Map<string, number>, name: string, more: number) {
+  sums.set(name, (sums.get(name) ?? 0) + more);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}
