@@ -30,7 +30,8 @@ const STOPS: readonly (readonly [stop: string, pattern: RegExp])[] = [
   ["collections", /\(garbage collector\)/],
 ];
 
-const REST = "Node: event loop, promises, the rest";
+/** What no row of the table names. */
+export const REST = "Node: event loop, promises, the rest";
 
 /** Every stop, in the order of the table. */
 export const STOP_NAMES: readonly string[] = [...STOPS.map(([stop]) => stop), REST];

@@ -1,5 +1,5 @@
 import type { ProbeQuestion, ProbeReport, ThreadReport } from "./path-report.ts";
-import { STOP_NAMES, samplesByStop } from "./path-stops.ts";
+import { REST, STOP_NAMES, samplesByStop } from "./path-stops.ts";
 import { Latencies } from "./trial.ts";
 import { Audience } from "./wire-audience.ts";
 import { hangUp, post, StreamReader } from "./wire-client.ts";
@@ -187,6 +187,8 @@ function usByStop(
       if (profile === null) continue;
       for (const [stop, samples] of samplesByStop(profile)) add(counts, stop, samples);
     }
+    // A thread may do so little that no sample falls on its work.
+    if (counts.size === 0) counts.set(REST, 1);
     const samples = sum([...counts.values()]);
     for (const [stop, count] of counts) add(all, stop, (cpuUs * count) / samples / chunks);
   }
