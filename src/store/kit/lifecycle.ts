@@ -3,7 +3,7 @@ import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isObject, type JsonObject, objectAt } from "../../core/json.ts";
-import { isInRange } from "../compatibility.ts";
+import { isInRange } from "../../core/version.ts";
 import type { SessionStore, StoreContract } from "../store.ts";
 import { listedIds, refused, sessionState, value } from "./expect.ts";
 import { cannot, check, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
