@@ -1,14 +1,6 @@
+import { EXTENSION_ERRORS } from "./error/extension.ts";
+import { row } from "./error/row.ts";
 import type { JsonObject } from "./json.ts";
-
-/** What a caller may do: nothing, the same later, or look again and then decide. */
-type Retry = "never" | "later" | "reread";
-
-interface ErrorRow {
-  readonly status: number;
-  readonly retry: Retry;
-  readonly name: `${string}/${string}`;
-  readonly says: string;
-}
 
 /**
  * Every refusal a caller can see, one row each: HTTP status, advice, the `Class/Code` name of the
@@ -368,13 +360,10 @@ export const ERRORS = {
     "The server cannot start with this {path}: {reason}."),
   listen_failed: row(503, "later", "Server/ListenFailed",
     "The server cannot listen on {address}: {reason}."),
+  ...EXTENSION_ERRORS,
 };
 
 export type ErrorCode = keyof typeof ERRORS;
-
-function row(status: number, retry: Retry, name: ErrorRow["name"], says: string): ErrorRow {
-  return { status, retry, name, says };
-}
 
 /** An object is a foreign fact, such as what an agent adds to its error; no sentence uses one. */
 type RefusalDetails = Readonly<Record<string, string | number | JsonObject>>;

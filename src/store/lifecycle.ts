@@ -1,6 +1,7 @@
 import type { Refusal } from "../core/error.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
+import { type LifePhase, PHASE_REASONS, phaseAfter } from "../platform/life.ts";
 import { CONTRACT_VERSION, checkStore } from "./compatibility.ts";
 import type { SessionStore, StoreContract, StoreHost } from "./store.ts";
 
@@ -72,22 +73,15 @@ async function answerOf(ask: () => Promise<Result<void>>): Promise<Result<void>>
   }
 }
 
-/** Where a store is in its life. Only an active one writes; an initialised one may be read. */
-type StorePhase = "new" | "initialising" | "initialised" | "active" | "inactive" | "disposed";
-
-/** Why it cannot be used. */
-const REASONS: Readonly<Record<StorePhase, string>> = {
-  new: "it has not been initialised",
-  initialising: "it is still being initialised",
+/** Why a store cannot be used. Only an active one writes; an initialised one may be read. */
+const REASONS: Readonly<Record<LifePhase, string>> = {
+  ...PHASE_REASONS,
   initialised: "it is not the active store",
-  active: "it is active already",
-  inactive: "it has been deactivated",
-  disposed: "it has been disposed of",
 };
 
 /** The part of a store's life that all stores share. */
 export class StoreLife {
-  #phase: StorePhase = "new";
+  #phase: LifePhase = "new";
   #mayActivate = false;
   /** Numbers the attempts, so that what one opened is not taken for that of the next. */
   #attempt = 0;
@@ -98,8 +92,9 @@ export class StoreLife {
    */
   begin(): Result<number> {
     if (this.#phase === "initialised") return unavailable("it is already initialised");
-    if (this.#phase !== "new" && this.#phase !== "disposed") return this.#refusal();
-    this.#phase = "initialising";
+    const begun = phaseAfter(this.#phase, "init");
+    if (begun === null) return this.#refusal();
+    this.#phase = begun;
     this.#attempt += 1;
     return ok(this.#attempt);
   }
@@ -118,13 +113,16 @@ export class StoreLife {
 
   activate(): Result<void> {
     if (this.#phase === "active") return DONE;
-    if (this.#phase !== "initialised" || !this.#mayActivate) return this.#refusal();
-    this.#phase = "active";
+    const active = this.#mayActivate ? phaseAfter(this.#phase, "activate") : null;
+    if (active === null) return this.#refusal();
+    this.#phase = active;
     return DONE;
   }
 
+  /** Its handles are released, so it does not become active again before it is initialised. */
   deactivated() {
-    if (this.#phase !== "new" && this.#phase !== "disposed") this.#phase = "inactive";
+    this.#mayActivate = false;
+    this.#phase = phaseAfter(this.#phase, "deactivate") ?? this.#phase;
   }
 
   disposed() {

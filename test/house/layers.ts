@@ -19,7 +19,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   agent: { mayImport: ["wire", "core", "platform"], packages: "any" },
   loader: { mayImport: ["wire", "core", "platform"], packages: "any" },
   tool: { mayImport: ["agent", "wire", "core", "platform"], packages: "any" },
-  extension: { mayImport: ["wire", "core"], packages: "any" },
+  extension: { mayImport: ["wire", "core", "platform"], packages: "any" },
   client: { mayImport: ["wire", "core"], packages: "browser" },
   session: {
     mayImport: ["extension", "wire", "core", "platform"],

@@ -59,3 +59,24 @@ export const LOAD_SETTLED_MS_MIN = 2_000;
 
 /** Snapshots of skills, and as many of personas, that sessions share in memory. */
 export const SNAPSHOTS_KNOWN_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** Extensions that one session has at work: each is a thread, and each step waits for all. */
+export const EXTENSIONS_ACTIVE_MAX = 16;
+
+/** Others that one extension may name as what it depends on. */
+export const EXTENSION_DEPENDENCIES_MAX = 32;
+
+/** A manifest with the schemas of its configuration and its slot. */
+export const EXTENSION_MANIFEST_BYTES_MAX = 64 * 1_024;
+
+/** One slot of an extension: all that may be active fit into one commit many times over. */
+export const EXTENSION_SLOT_BYTES_MAX = 1_024 * 1_024;
+
+/** Nesting of what an extension keeps or is configured with, and of the schemas of both. */
+export const PLAIN_DATA_DEPTH_MAX = 64;
+
+/** One step of an extension's life; a session waits for it when it begins and when it ends. */
+export const EXTENSION_STEP_MS_MAX = 5_000;
+
+/** Why an extension failed, in its own words: a person reads it in a list. */
+export const EXTENSION_REASON_CHARS_MAX = 512;

@@ -1,0 +1,5 @@
+/** What authors of extensions need: `import type { MakeExtension } from "fermata/extension"`. */
+export type * from "./contract.ts";
+export type { ExtensionManifest, HookName, SlotDeclaration } from "./manifest.ts";
+export type { PlainData } from "./plain-data.ts";
+export type { StoredSlot } from "./slot.ts";

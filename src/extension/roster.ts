@@ -1,0 +1,122 @@
+import { type Refusal, refusal } from "../core/error.ts";
+import { EXTENSIONS_ACTIVE_MAX } from "../core/limits.ts";
+import { DONE, type Result } from "../core/result.ts";
+import { ExtensionLife, type LifeOptions, type Startable } from "./life.ts";
+import type { ExtensionManifest } from "./manifest.ts";
+import { startSequence } from "./sequence.ts";
+
+/** An extension that a session is to have. */
+export interface WantedExtension {
+  readonly manifest: Pick<ExtensionManifest, "id" | "version" | "dependsOn">;
+  /** A new session is not made without it. A session that is there goes on all the same. */
+  readonly isCritical: boolean;
+  /** Makes what its steps are taken by; refused, it is left out. */
+  make(): Promise<Result<Startable>>;
+}
+
+/** One that was left out, and why. */
+export interface LeftOut {
+  readonly id: string;
+  readonly why: Refusal;
+}
+
+/**
+ * The extensions of one session. They come up in the order of what they depend on, and are taken
+ * down in the exact reverse of the order in which they came up. One that does not come up is left
+ * out, with all that depends on it.
+ */
+export class ExtensionRoster {
+  readonly #options: LifeOptions;
+  readonly #up: ExtensionLife[] = [];
+  readonly #leftOut = new Map<string, Refusal>();
+
+  constructor(options: LifeOptions) {
+    this.#options = options;
+  }
+
+  /** Those at work, in the order in which they came up. */
+  get active(): readonly string[] {
+    return this.#up.map(({ id }) => id);
+  }
+
+  get leftOut(): readonly LeftOut[] {
+    return [...this.#leftOut].map(([id, why]) => ({ id, why }));
+  }
+
+  /**
+   * Brings them up. If a critical one does not come up, all are taken down again and the answer is
+   * why.
+   */
+  async bringUp(wanted: readonly WantedExtension[]): Promise<Result<void>> {
+    const byId = new Map(wanted.map((one) => [one.manifest.id, one]));
+    const { order, refused } = startSequence(wanted.map(({ manifest }) => manifest));
+    for (const [id, why] of refused) this.#leftOut.set(id, why);
+    for (const { id } of order) {
+      const one = byId.get(id);
+      const why = one === undefined ? null : await this.#start(one);
+      if (why !== null) this.#leftOut.set(id, why);
+      if (why !== null && one?.isCritical) break;
+    }
+    const critical = wanted.find(({ manifest, isCritical }) => {
+      return isCritical && this.#leftOut.has(manifest.id);
+    });
+    const why = critical && this.#leftOut.get(critical.manifest.id);
+    if (why === undefined) return DONE;
+    await this.takeDown();
+    return { ok: false, refusal: why };
+  }
+
+  /** One that was ended in the middle of its work is left out from here on. */
+  dropped(id: string, why: Refusal) {
+    const at = this.#up.findIndex((life) => life.id === id);
+    if (at >= 0) this.#up.splice(at, 1);
+    this.#leftOut.set(id, why);
+  }
+
+  /** Takes all down, each of them even if others fail; answers all that failed, together. */
+  async takeDown(): Promise<readonly Refusal[]> {
+    const failures: Refusal[] = [];
+    for (let life = this.#up.pop(); life !== undefined; life = this.#up.pop()) {
+      failures.push(...(await ended(life)));
+    }
+    return failures;
+  }
+
+  async #start({ manifest, make }: WantedExtension): Promise<Refusal | null> {
+    const missing = this.#missing(manifest) ?? this.#crowded();
+    if (missing !== null) return missing;
+    const made = await make();
+    if (!made.ok) return made.refusal;
+    const life = new ExtensionLife(made.value, this.#options);
+    const why = (await life.take("init")) ?? (await life.take("activate"));
+    if (why === null) this.#up.push(life);
+    else await life.take("dispose");
+    return why;
+  }
+
+  #crowded(): Refusal | null {
+    if (this.#up.length < EXTENSIONS_ACTIVE_MAX) return null;
+    const active = this.active.join(", ");
+    return refusal("extension_cardinality", {
+      kind: "extension",
+      limit: EXTENSIONS_ACTIVE_MAX,
+      active,
+    });
+  }
+
+  /** What it depends on is there and of its version, but did not come up. */
+  #missing({ id, dependsOn }: WantedExtension["manifest"]): Refusal | null {
+    const active = new Set(this.active);
+    const absent = Object.keys(dependsOn).find((name) => !active.has(name));
+    if (absent === undefined) return null;
+    const path = `${id} -> ${absent}`;
+    const reason = `${absent} did not come up`;
+    return refusal("extension_dependency_missing", { extension: id, path, reason });
+  }
+}
+
+async function ended(life: ExtensionLife): Promise<readonly Refusal[]> {
+  const deactivated = life.phase === "active" ? await life.take("deactivate") : null;
+  const disposed = await life.take("dispose");
+  return [deactivated, disposed].filter((why) => why !== null);
+}
