@@ -1,5 +1,6 @@
-import type { BigIntStats } from "node:fs";
-import { lstat, realpath, statfs } from "node:fs/promises";
+import { type BigIntStats, lstat } from "node:fs";
+import { realpath, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import {
   LOAD_LOOKS_AT_ONCE_MAX,
   LOAD_SETTLED_MS_MIN,
@@ -20,6 +21,8 @@ export class Footprint {
   #newestMs = 0;
   #bytes = 0;
   #isWhole = true;
+  /** What has to be looked at again; made when nothing more is noted. */
+  #looks: readonly SecondLook[] | null = null;
 
   /** About what the files that were seen take in memory. */
   get bytes(): number {
@@ -66,10 +69,10 @@ export class Footprint {
   }
 
   async isUnchanged(): Promise<boolean> {
-    const all = [...this.#noted.values()];
-    for (let at = 0; at < all.length; at += LOAD_LOOKS_AT_ONCE_MAX) {
-      const batch = all.slice(at, at + LOAD_LOOKS_AT_ONCE_MAX);
-      const same = await Promise.all(batch.map(isAsBefore));
+    this.#looks ??= looksAt([...this.#noted.values()]);
+    for (let at = 0; at < this.#looks.length; at += LOAD_LOOKS_AT_ONCE_MAX) {
+      const batch = this.#looks.slice(at, at + LOAD_LOOKS_AT_ONCE_MAX);
+      const same = await Promise.all(batch.map((look) => look()));
       if (same.includes(false)) return false;
     }
     return true;
@@ -105,8 +108,18 @@ const ABSENT: ReadonlySet<string> = new Set([`${FAILURE}ENOENT`, `${FAILURE}ENOT
 
 const LOOKS = {
   location: (path: string) => looked(realpath(path), (real) => real),
-  state: (path: string) => looked(lstat(path, { bigint: true }), stateOf),
+  state: (path: string) => looked(statsOf(path), stateOf),
 };
+
+/** Half the price of the same from `node:fs/promises`, and a load is looked at often. */
+function statsOf(path: string): Promise<BigIntStats> {
+  return new Promise((resolve, reject) => {
+    lstat(path, { bigint: true }, (thrown, stats) => {
+      if (thrown === null) resolve(stats);
+      else reject(thrown);
+    });
+  });
+}
 
 async function looked<Value>(
   look: Promise<Value>,
@@ -125,8 +138,37 @@ function stateOf({ dev, ino, mode, uid, gid, size, mtimeNs, ctimeNs }: BigIntSta
   return [dev, ino, mode, uid, gid, size, mtimeNs, ctimeNs].join(" ");
 }
 
-async function isAsBefore({ kind, path, found }: Sighting): Promise<boolean> {
-  return (await LOOKS[kind](path)).found === found;
+/** Whether something is still as it was seen. */
+type SecondLook = () => Promise<boolean>;
+
+/**
+ * The fewest looks that tell whether all of this would be seen once more. A path is real as long as
+ * it and all above it are there and no links, and most have the same directories above them. What
+ * is absent leads nowhere. Only of a path with a link in it the way has to be gone again.
+ */
+function looksAt(sightings: readonly Sighting[]): readonly SecondLook[] {
+  const ofKind = (wanted: Sighting["kind"]) => sightings.filter(({ kind }) => kind === wanted);
+  const states = new Map(ofKind("state").map(({ path, found }) => [path, found]));
+  const real = new Set<string>();
+  const looks: SecondLook[] = [];
+  for (const { path, found } of ofKind("location")) {
+    if (found === path) addWithAncestors(real, path);
+    else if (ABSENT.has(found) && (states.get(path) ?? found) === found) states.set(path, found);
+    else looks.push(async () => (await LOOKS.location(path)).found === found);
+  }
+  for (const path of new Set([...real, ...states.keys()])) {
+    looks.push(async () => {
+      const looked = await LOOKS.state(path);
+      const isSame = looked.found === (states.get(path) ?? looked.found);
+      return isSame && (!real.has(path) || ("value" in looked && !looked.value.isSymbolicLink()));
+    });
+  }
+  return looks;
+}
+
+/** None that is there already: then so are those above it. */
+function addWithAncestors(paths: Set<string>, path: string) {
+  for (let at = path; !paths.has(at); at = dirname(at)) paths.add(at);
 }
 
 /**

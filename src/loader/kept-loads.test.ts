@@ -116,6 +116,25 @@ describe("P7: skills that were loaded before", () => {
       }));
   }
 
+  it("are read again if a link above them leads somewhere else, or nowhere", () =>
+    withSettled(async (settled) => {
+      const { tree } = settled;
+      const folder = `${tree.userFolder}/skills`;
+      await rm(folder, { recursive: true });
+      for (const name of ["old", "new"])
+        await tree.write(`${tree.root}/${name}/two/SKILL.md`, name);
+      const leadTo = async (name: string) => {
+        await rm(folder, { force: true });
+        await symlink(`${tree.root}/${name}`, folder);
+        return settled.later(() => settled.bodies());
+      };
+      expect(await leadTo("old")).toEqual(["first", "third", "old"]);
+      await settled.later(() => settled.skills());
+      expect(settled.listings).toBe(3);
+      expect(await leadTo("new")).toEqual(["first", "third", "new"]);
+      expect(await leadTo("nowhere")).toEqual(["first", "third"]);
+    }));
+
   it("are read again as long as a change is so new that the next might not show", () =>
     withSettled(async (settled) => {
       await settled.skills();

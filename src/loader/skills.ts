@@ -191,8 +191,9 @@ export async function binariesOnPath(
   const folders = [...new Set(absolute)].slice(0, SKILL_PATH_FOLDERS_MAX);
   const wanted = [...new Set(names)].toSorted(byCodePoint).slice(0, SKILL_BINARIES_MAX);
   const found = await inBatches(wanted, async (name) => {
-    for (const folder of folders) if (await canRun(join(folder, name))) return [name];
-    return [];
+    // All at once: one after the other, the last of many folders is a long way.
+    const able = await Promise.all(folders.map((folder) => canRun(join(folder, name))));
+    return able.includes(true) ? [name] : [];
   });
   return new Set(found.flat());
 }
