@@ -55,7 +55,7 @@ export const GROUPS: readonly Group[] = [
     run: trialsOf(() => import("./wire.ts")),
   },
   {
-    ...{ name: "path", takes: "30 s", isUsual: false },
+    ...{ name: "path", takes: "45 s", isUsual: false },
     about: "the CPU time of a chunk at each stop, from an agent's pipe to the sockets",
     async run() {
       const { PATH_FULL, paths, pathTable } = await import("./path.ts");

@@ -1,6 +1,7 @@
+import { agentAlone } from "./path-floor.ts";
 import type { ProbeQuestion, ProbeReport, ThreadReport } from "./path-report.ts";
 import { REST, STOP_NAMES, samplesByStop } from "./path-stops.ts";
-import { Latencies } from "./trial.ts";
+import { Latencies, rateText } from "./trial.ts";
 import { Audience } from "./wire-audience.ts";
 import { hangUp, post, StreamReader } from "./wire-client.ts";
 import { ServerHome, type ServerProcess } from "./wire-process.ts";
@@ -22,6 +23,10 @@ export interface PathScale {
   readonly turns: number;
   /** Prompts of a single chunk, for what a person waits. */
   readonly prompts: number;
+  /** Turns whose chunks say when they were said, as fast as the agent can. */
+  readonly bursts: number;
+  /** One such turn at the pace of a model. */
+  readonly paced: { readonly chunks: number; readonly perSecond: number };
 }
 
 export const PATH_FULL: PathScale = {
@@ -32,6 +37,8 @@ export const PATH_FULL: PathScale = {
   warmUps: 25,
   turns: 25,
   prompts: 300,
+  bursts: 10,
+  paced: { chunks: 1_800, perSecond: 450 },
 };
 
 /** For the test that it still runs. */
@@ -42,6 +49,8 @@ export const PATH_TINY: PathScale = {
   warmUps: 1,
   turns: 2,
   prompts: 3,
+  bursts: 1,
+  paced: { chunks: 5, perSecond: 1_000 },
 };
 
 /** One column: what so many readers cost. */
@@ -93,17 +102,19 @@ class PathStage {
     await this.#home.close();
   }
 
-  /** One turn, until every reader has all of it. */
-  async turn(chunks: number): Promise<void> {
+  /** One turn, until every reader has all of it. Answers how late its stamped chunks were. */
+  async turn(words: string): Promise<readonly number[]> {
     const received = this.#client?.received("event: turn_complete");
-    await this.#prompt(chunks);
+    await this.#prompt(words);
     await received;
-    const lastId = this.#client?.lastId ?? 0;
-    await this.#audience.wait(Array.from({ length: this.#readers - 1 }, () => lastId));
+    const { lastId = 0, lagsMs = [] } = this.#client ?? {};
+    if (this.#client !== null) this.#client.lagsMs = [];
+    const others = Array.from({ length: this.#readers - 1 }, () => lastId);
+    return [...lagsMs, ...(await this.#audience.wait(others)).lagsMs];
   }
 
-  async #prompt(chunks: number): Promise<void> {
-    const prompt = [{ type: "text", text: `chunks ${chunks} ${this.#scale.bytes}` }];
+  async #prompt(words: string): Promise<void> {
+    const prompt = [{ type: "text", text: words }];
     await post(this.#server?.port ?? 0, `${this.#path}/prompt`, { prompt }, this.#clientId);
   }
 
@@ -129,10 +140,29 @@ class PathStage {
         toChunk.of(async () => this.#client?.received("agent_message_chunk")),
         toVerdict.of(async () => this.#client?.received("event: turn_complete")),
       ];
-      await this.#prompt(1);
+      await this.#prompt(`chunks 1 ${this.#scale.bytes}`);
       await Promise.all(waits);
     }
     return { ...toEvent.figures, ...toChunk.figures, ...toVerdict.figures };
+  }
+
+  /** How late chunks reach all readers, if the agent says them at once and if it takes its time. */
+  async lags(): Promise<Readonly<Record<string, string>>> {
+    const { chunks, bytes, bursts, paced } = this.#scale;
+    const burst = new Latencies("a burst, from the agent to a reader");
+    let deliveries = 0;
+    const startedMs = performance.now();
+    for (let n = 0; n < bursts; n += 1) {
+      const lagsMs = await this.turn(`stamped ${chunks} ${bytes}`);
+      deliveries += lagsMs.length;
+      for (const ms of lagsMs) burst.add(ms);
+    }
+    const perSecond = (deliveries * 1_000) / (performance.now() - startedMs);
+    const calm = new Latencies(`${paced.perSecond} chunks/s, from the agent to a reader`);
+    for (const ms of await this.turn(`stamped ${paced.chunks} ${bytes} ${paced.perSecond}`)) {
+      calm.add(ms);
+    }
+    return { "a burst, deliveries": rateText(perSecond), ...burst.figures, ...calm.figures };
   }
 }
 
@@ -151,15 +181,17 @@ export async function paths(scale: PathScale): Promise<readonly PathColumn[]> {
 }
 
 async function measure(stage: PathStage, scale: PathScale, readers: number): Promise<PathColumn> {
-  const { chunks, warmUps, turns } = scale;
+  const { chunks, bytes, warmUps, turns } = scale;
+  const words = `chunks ${chunks} ${bytes}`;
   const whole = new Latencies("a whole turn, to the last reader");
   const run = async (count: number, latencies: Latencies) => {
-    for (let n = 0; n < count; n += 1) await latencies.of(() => stage.turn(chunks));
+    for (let n = 0; n < count; n += 1) await latencies.of(() => stage.turn(words));
   };
   await run(warmUps, new Latencies("warm-up"));
   const plain = await stage.measured(() => run(turns, whole));
   const profiled = await stage.measured(() => run(turns, new Latencies("profiled")), true);
   const prompts = readers === 1 ? await stage.prompts() : {};
+  const floor = readers === 1 ? await agentAlone(words, scale) : {};
   const all = chunks * turns;
   const usOfThread = new Map<string, number>();
   for (const { thread, cpuUs } of plain.threads) add(usOfThread, thread, cpuUs / all);
@@ -168,7 +200,10 @@ async function measure(stage: PathStage, scale: PathScale, readers: number): Pro
     usByStop: usByStop(plain.threads, profiled.threads, all),
     usOfThread,
     usOfProcess: plain.cpuUs / all,
-    figures: { ...whole.figures, ...countsOf(plain, turns), ...prompts },
+    figures: {
+      ...{ ...whole.figures, ...floor, ...countsOf(plain, turns), ...prompts },
+      ...(await stage.lags()),
+    },
   };
 }
 
