@@ -43,9 +43,10 @@ function foldUpdate(slots: Slots, event: UpdateEvent) {
   const { update } = event.data;
   const fold = updateFold(update.sessionUpdate);
   if (fold === "drop") return;
-  const key = `${update.sessionUpdate} ${parentToolCallId(update) ?? ""}`;
-  if (fold === "latest") return slots.replace(key, event);
-  if (fold === "patch") return slots.gather("patch", key, event);
+  if (fold === "latest" || fold === "patch") {
+    const key = `${update.sessionUpdate} ${parentToolCallId(update) ?? ""}`;
+    return fold === "latest" ? slots.replace(key, event) : slots.gather("patch", key, event);
+  }
   const planId = fold === "plan" ? planIdOf(update) : null;
   if (planId !== null) return slots.replace(`plan ${planId}`, event);
   const compactionId = fold === "compaction" ? stringAt(update, "compactionId") : null;
@@ -201,14 +202,16 @@ export function continues(earlier: AgentUpdate, later: AgentUpdate): boolean {
  */
 export function messageKey(update: AgentUpdate): string {
   const { sessionUpdate, messageId = null } = update;
-  const shellId = objectAt(update, "_meta")?.shellId ?? null;
-  const parent = parentToolCallId(update);
-  return JSON.stringify([sessionUpdate, parent, messageId, recordIds(update), shellId]);
+  const meta = objectAt(update, "_meta");
+  // Nearly every chunk says nothing else, and a long turn has a hundred thousand of them.
+  if (messageId === null && meta === null) return sessionUpdate;
+  const parts = [messageId, parentToolCallId(update), recordIds(meta), meta?.shellId ?? null];
+  if (parts.every((part) => part === null)) return sessionUpdate;
+  return JSON.stringify([sessionUpdate, ...parts]);
 }
 
 /** The wire's source-record ids, at the place in `_meta` where Qwen Code puts them. */
-function recordIds(update: AgentUpdate): readonly unknown[] | null {
-  const meta = objectAt(update, "_meta");
+function recordIds(meta: JsonObject | null): readonly unknown[] | null {
   const ids = meta && objectAt(meta, "qwenTranscript")?.sourceRecordIds;
   return Array.isArray(ids) && ids.length > 0 ? ids : null;
 }
@@ -321,10 +324,11 @@ function isPlainText(block: JsonObject): boolean {
 function merge(events: UpdateEvents, whatNullDoes: "clears" | "says nothing"): UpdateEvent {
   const fields = new Map<string, unknown>();
   let meta: Map<string, unknown> | null = null;
-  let [merged] = events;
+  const merged = { ...events[0] };
   for (const event of events) {
     const { update } = event.data;
-    for (const [key, value] of Object.entries(update)) {
+    for (const key of Object.keys(update)) {
+      const value = update[key];
       if (value !== null || whatNullDoes === "clears" || !fields.has(key)) fields.set(key, value);
     }
     const said = objectAt(update, "_meta");
@@ -332,7 +336,7 @@ function merge(events: UpdateEvents, whatNullDoes: "clears" | "says nothing"): U
       meta ??= new Map();
       for (const [key, value] of Object.entries(said)) meta.set(key, value);
     }
-    merged = { ...merged, ...event };
+    Object.assign(merged, event);
   }
   const { sessionUpdate } = merged.data.update;
   const update = { ...Object.fromEntries(fields), sessionUpdate };

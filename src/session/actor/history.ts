@@ -137,14 +137,15 @@ export class OpenHistory {
     const ends = last.map(({ event }) => event);
     const events = [...this.#events, ...ends];
     const lastId = events.at(-1)?.id ?? this.#snapshotEventId;
-    const texts = yield* textsOf(folded(isWhole ? events : ends), JSON.stringify);
+    const fold = folded(isWhole ? events : ends);
+    const texts = yield* textsOf(fold, JSON.stringify);
     const turn = {
       firstId: this.#snapshotEventId + 1,
       lastId,
       text: this.#clean(`[${texts.join(",")}]`),
     };
     yield;
-    const messages = prompt === null || !isWhole ? [] : turnMessages(events, prompt);
+    const messages = prompt === null || !isWhole ? [] : turnMessages(fold, prompt);
     const messageTexts = yield* textsOf(messages, (one) => this.#clean(messageText(one)));
     // A name that has become a secret since must not keep the session from being remembered.
     const core = { ...CORE_SLOT, payload: encode(this.#redact(writeSlot(session))) };
