@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseSessionId, type SessionId } from "../../core/id.ts";
 import { ok } from "../../core/result.ts";
@@ -8,10 +9,10 @@ import { sessionUpdated, TenantStream } from "../../session/bus/tenant-stream.ts
 import { given } from "../../session/world.fixture.ts";
 import { readStreamRequest } from "../route/transcripts.ts";
 import type { ServerOptions } from "../settings.ts";
-import { events, refused } from "./answer.ts";
+import { events, json, refused } from "./answer.ts";
 import { batchBytes } from "./event-stream.ts";
 import { type Route, route } from "./route.ts";
-import { answering, bodyOf, closeServers, serve } from "./server.fixture.ts";
+import { answering, bodyOf, closeServers, type ServerWorld, serve } from "./server.fixture.ts";
 import type { ServerDeps } from "./server.ts";
 import { StreamClient } from "./stream-client.fixture.ts";
 
@@ -193,7 +194,7 @@ describe("many streams of one session", () => {
   it("are sent the same bytes, which are made once", async () => {
     const batch = batchOf([1, 2].map((id) => frameOf({ id, text: eventText(id) })));
     expect(batchBytes(batch)).toBe(batchBytes(batch));
-    expect(batchBytes(batch).toString()).toContain("id: 1\n");
+    expect(batchBytes(batch).content.toString()).toContain("id: 1\n");
     const world = await serveLog();
     const clients = await Promise.all(
       Array.from({ length: 8 }, () => StreamClient.open(world, "/events")),
@@ -202,6 +203,61 @@ describe("many streams of one session", () => {
     await log.say(100);
     for (const client of clients) await client.until(({ heard }) => heard.length === 200);
     for (const client of clients) expect(client.heard).toEqual(ids(1, 200));
+  });
+});
+
+describe("the bytes of a stream", () => {
+  const ask = ({ port }: ServerWorld, version: string, path = "/events") =>
+    `GET ${path} HTTP/${version}\r\nHost: 127.0.0.1:${port}\r\n\r\n`;
+
+  /** What a bare socket is sent up to these words. */
+  async function heardUntil(socket: Socket, words: string): Promise<string> {
+    let heard = "";
+    for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+      heard += chunk;
+      if (heard.includes(words)) break;
+    }
+    return heard;
+  }
+
+  it("are chunks of HTTP/1.1, one for what was published together", async () => {
+    const world = await serveLog();
+    const socket = world.socket();
+    socket.write(ask(world, "1.1"));
+    await heardUntil(socket, "retry: ");
+    await log.say(2);
+    const [size = "", body = ""] = (await heardUntil(socket, "id: 2\n")).split("\r\n");
+    expect(Number.parseInt(size, 16)).toBe(Buffer.byteLength(body));
+    expect(body).toMatch(/^id: 1\n.*id: 2\n.*\n\n$/s);
+    socket.destroy();
+  });
+
+  it("are not, for a client of HTTP/1.0, which has no chunks", async () => {
+    const world = await serveLog();
+    const socket = world.socket();
+    socket.write(ask(world, "1.0"));
+    await heardUntil(socket, "retry: ");
+    await log.say(1);
+    expect(await heardUntil(socket, "id: 1\n")).toMatch(/^id: 1\nevent: /);
+    socket.destroy();
+  });
+
+  it("come behind the answer to the request before it on the same connection", async () => {
+    const held = Promise.withResolvers<void>();
+    const slow = answering("/slow", async () => {
+      await held.promise;
+      return json(200, { slow: true });
+    });
+    const world = await serve([slow, eventsRoute()]);
+    const socket = world.socket();
+    socket.write(ask(world, "1.1", "/slow") + ask(world, "1.1"));
+    await expect.poll(() => world.server.openStreamCount).toBe(1);
+    await log.say(2);
+    held.resolve();
+    expect(await heardUntil(socket, "id: 2\n")).toMatch(/"slow":true.*retry: .*id: 1\n.*id: 2\n/s);
+    await log.say(1);
+    expect(await heardUntil(socket, "id: 3\n")).toContain("id: 3\n");
+    socket.destroy();
   });
 });
 

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { Writable } from "node:stream";
 import {
   STREAM_ENDING_MS_MAX,
   STREAM_EVICTED_MS_MAX,
@@ -114,13 +115,31 @@ export class EventStream {
       const { done, value: chunk } = await this.#source.next();
       if (done || this.#response.destroyed) return;
       this.#write(chunk);
-      if (this.#response.writableNeedDrain) await this.#drained();
+      if (this.#needsDrain) await this.#drained();
     }
   }
 
-  /** Writes of one tick are sent together: Node corks the socket until the next tick. */
+  /**
+   * Node would add the head and the end of an HTTP chunk to each write, as writes of their own. The
+   * bytes of a batch have both already, the same for all readers: so they go to the socket as they
+   * are, behind all that the response has written to it.
+   */
   #write(chunk: Chunk) {
-    for (const batch of chunk) this.#response.write(batchBytes(batch));
+    const { socket, chunkedEncoding } = this.#response;
+    // Behind an answer that is still being sent there is no socket; HTTP/1.0 has no such chunks.
+    if (!socket?.writable || !chunkedEncoding) {
+      for (const batch of chunk) this.#response.write(batchBytes(batch).content);
+      return;
+    }
+    if (chunk.length > 1) socket.cork();
+    for (const batch of chunk) socket.write(batchBytes(batch).httpChunk);
+    if (chunk.length > 1) socket.uncork();
+  }
+
+  /** The client has to read before more is written. */
+  get #needsDrain(): boolean {
+    const { socket, writableNeedDrain } = this.#response;
+    return writableNeedDrain || socket?.writableNeedDrain === true;
   }
 
   /** Waits until the client has read enough, or is evicted. */
@@ -129,7 +148,7 @@ export class EventStream {
     const sinceMs = clock.nowMs();
     const evict = () => this.#evict(clock.nowMs() - sinceMs);
     const callOff = writerIdleTimeoutMs === null ? null : clock.after(writerIdleTimeoutMs, evict);
-    await this.#waitFor("drain");
+    await this.#waitFor("drain", this.#response.socket ?? this.#response);
     callOff?.();
   }
 
@@ -145,19 +164,21 @@ export class EventStream {
     this.#isEnding = true;
     this.#response.end();
     if (!this.#response.writableFinished && !this.#response.destroyed) {
-      await this.#waitFor("finish");
+      await this.#waitFor("finish", this.#response);
     }
   }
 
-  async #waitFor(event: "drain" | "finish"): Promise<void> {
+  async #waitFor(event: "drain" | "finish", writer: Writable): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#response.once(event, resolve).once("close", resolve);
+    writer.once(event, resolve);
+    this.#response.once("close", resolve);
     this.#isWaiting = true;
     this.#limitWait();
     await promise;
     this.#isWaiting = false;
     this.#callOffEnd();
-    this.#response.off(event, resolve).off("close", resolve);
+    writer.off(event, resolve);
+    this.#response.off("close", resolve);
   }
 
   #startEnding(how: StreamEnd) {
@@ -181,7 +202,7 @@ export class EventStream {
   #beatLater() {
     this.#callOffHeartbeat = this.#options.clock.after(STREAM_HEARTBEAT_MS, () => {
       if (this.#response.destroyed) return;
-      if (!this.#response.writableNeedDrain) this.#response.write(HEARTBEAT);
+      if (!this.#needsDrain) this.#response.write(HEARTBEAT);
       this.#beatLater();
     });
   }
@@ -259,16 +280,27 @@ export class EventStreams {
   }
 }
 
-const known = new WeakMap<Batch, Buffer>();
+/** A batch as it is sent. */
+interface BatchBytes {
+  readonly content: Buffer;
+  /** The same bytes as one chunk of HTTP/1.1. */
+  readonly httpChunk: Buffer;
+}
+
+const known = new WeakMap<Batch, BatchBytes>();
 
 /**
  * The bytes of a batch. Subscribers that keep up get the same batch, so it is encoded once, and the
  * bytes live as long as the batch.
  */
-export function batchBytes(batch: Batch): Buffer {
+export function batchBytes(batch: Batch): BatchBytes {
   const written = known.get(batch);
   if (written !== undefined) return written;
-  const bytes = Buffer.from(batch.frames.map(({ id, text }) => sseFrame(id, text)).join(""));
+  const text = batch.frames.map((frame) => sseFrame(frame.id, frame.text)).join("");
+  const size = Buffer.byteLength(text);
+  const head = `${size.toString(16)}\r\n`;
+  const httpChunk = Buffer.from(`${head}${text}\r\n`);
+  const bytes = { content: httpChunk.subarray(head.length, head.length + size), httpChunk };
   known.set(batch, bytes);
   return bytes;
 }
