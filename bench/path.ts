@@ -158,11 +158,26 @@ class PathStage {
       for (const ms of lagsMs) burst.add(ms);
     }
     const perSecond = (deliveries * 1_000) / (performance.now() - startedMs);
-    const calm = new Latencies(`${paced.perSecond} chunks/s, from the agent to a reader`);
-    for (const ms of await this.turn(`stamped ${paced.chunks} ${bytes} ${paced.perSecond}`)) {
-      calm.add(ms);
-    }
-    return { "a burst, deliveries": rateText(perSecond), ...burst.figures, ...calm.figures };
+    return {
+      ...{ "a burst, deliveries": rateText(perSecond), ...burst.figures },
+      ...(await this.#pacedLags(paced, bytes)),
+    };
+  }
+
+  /** At the pace of a model each chunk goes its way alone. */
+  async #pacedLags({ chunks, perSecond }: PathScale["paced"], bytes: number) {
+    const pace = `${perSecond} chunks/s`;
+    const lags = new Latencies(`${pace}, from the agent to a reader`);
+    const report = await this.measured(async () => {
+      for (const ms of await this.turn(`stamped ${chunks} ${bytes} ${perSecond}`)) lags.add(ms);
+    });
+    return {
+      ...{
+        ...lags.figures,
+        [`${pace}, CPU per chunk`]: `${(report.cpuUs / chunks).toFixed(0)} µs`,
+      },
+      ...pausesOf(report, pace),
+    };
   }
 }
 
@@ -230,17 +245,22 @@ function usByStop(
   return all;
 }
 
-/** What is behind the pauses: how often, and how long at most. */
-function countsOf({ messages, answersMs, collectionsMs }: ProbeReport, turns: number) {
-  const answers = new Latencies("the store's answer to a commit");
-  for (const ms of answersMs) answers.add(ms);
-  const longestMs = collectionsMs.reduce((most, ms) => Math.max(most, ms), 0);
+function countsOf(report: ProbeReport, turns: number) {
   const each = (count: number) => (count / turns).toFixed(1);
   return {
-    "messages to the store, a turn": each(messages),
-    ...answers.figures,
-    "collections, a turn": `${each(collectionsMs.length)}, longest ${longestMs.toFixed(1)} ms`,
+    "messages to the store, a turn": each(report.messages),
+    "collections, a turn": each(report.collectionsMs.length),
+    ...pausesOf(report, "whole turns"),
   };
+}
+
+/** What is behind the pauses. */
+function pausesOf({ answersMs, collectionsMs }: ProbeReport, during: string) {
+  const answers = new Latencies(`${during}, the store's answer to a commit`);
+  for (const ms of answersMs) answers.add(ms);
+  const longestMs = collectionsMs.reduce((most, ms) => Math.max(most, ms), 0);
+  const longest = `${during}, the longest collection`;
+  return { ...answers.figures, [longest]: `${longestMs.toFixed(1)} ms` };
 }
 
 /** A row for each stop, and a column for each count of readers, in µs of CPU per chunk. */
