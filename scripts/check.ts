@@ -18,14 +18,13 @@ const STEPS = [
   ["types", "typescript/bin/tsc", ["-p", "."]],
   ["unused code", "knip/bin/knip.js", []],
 ] as const;
+const VITEST = "vitest/vitest.mjs";
 
 /**
  * V8 can take a process with as many threads as the tests have down with it, by a check of its own
  * or a fault; `test-environment.ts` says how most of that is kept away. It says nothing of any
- * test, so they run in parts, and a part whose process was killed before it could report runs
- * again. Each part loads all modules anew, so there are few.
+ * test, so the files whose worker was killed run again.
  */
-const PARTS = 2;
 const TRIES_MAX = 3;
 const SAVE_TIMES = "--save-times";
 
@@ -64,36 +63,28 @@ function expectation(filters: readonly string[]): string {
 async function runTests(filters: readonly string[]): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "fermata-check-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-  // Few files cannot be parted: a part without any would count as a failure.
-  const parts = filters.length === 0 ? PARTS : 1;
   const sum = { passed: 0, failed: 0, skipped: 0 };
-  for (let part = 1; part <= parts; part += 1) {
-    const report = join(folder, `report-${part}.json`);
+  let left = filters;
+  for (let tries = 1; ; tries += 1) {
+    const path = join(folder, `report-${tries}.json`);
     const reporters = ["minimal", "./scripts/test-progress.ts", "json"];
-    const shard = parts === 1 ? [] : [`--shard=${part}/${parts}`];
-    const { passed, failed, skipped } = await runPart(`tests ${part}/${parts}`, report, [
+    const { exitCode, killed } = await runStep(tries === 1 ? "tests" : "tests again", VITEST, [
       "run",
       ...reporters.map((name) => `--reporter=${name}`),
-      `--outputFile.json=${report}`,
-      ...shard,
-      ...filters,
+      `--outputFile.json=${path}`,
+      ...left,
     ]);
+    const report = readReport(path);
+    for (const { name, startTime, endTime } of report?.testResults ?? []) {
+      fileSeconds.set(relative(process.cwd(), name), (endTime - startTime) / 1000);
+    }
+    const mayTryAgain = killed.length > 0 && tries < TRIES_MAX;
+    const { passed, failed, skipped } = tally(report, exitCode, mayTryAgain);
     sum.passed += passed;
     sum.failed += failed;
     sum.skipped += skipped;
-  }
-  return sum;
-}
-
-async function runPart(name: string, report: string, args: readonly string[]): Promise<Tally> {
-  for (let tries = 1; ; tries += 1) {
-    const { exitCode, signal } = await runStep(name, "vitest/vitest.mjs", args, true);
-    const read = readReport(report);
-    for (const { name, startTime, endTime } of read?.testResults ?? []) {
-      fileSeconds.set(relative(process.cwd(), name), (endTime - startTime) / 1000);
-    }
-    const isKilled = signal !== null && read === undefined;
-    if (!isKilled || tries === TRIES_MAX) return tally(read, exitCode);
+    if (!mayTryAgain) return sum;
+    left = killed;
   }
 }
 
@@ -102,24 +93,26 @@ async function runStep(
   name: string,
   script: string,
   args: readonly string[],
-  hasProgress = false,
-): Promise<ToolResult> {
+): Promise<ToolResult & { readonly killed: readonly string[] }> {
   const startedMs = performance.now();
   const passedSeconds = () => (performance.now() - startedMs) / 1000;
   const isShown = process.stdout.isTTY;
   process.stdout.write(name.padEnd(14));
+  let killed: readonly string[] = [];
   const hear = (message: unknown) => {
-    if (!isShown || !isProgress(message)) return;
+    if (!isProgress(message)) return;
+    killed = message.killed;
+    if (!isShown) return;
     process.stdout.write(`\r\u001b[K${progressLine(name, message, passedSeconds())}`);
   };
-  const result = await runTool(script, args, hasProgress ? hear : undefined);
+  const result = await runTool(script, args, script === VITEST ? hear : undefined);
   const { exitCode, output } = result;
   if (isShown) process.stdout.write(`\r\u001b[K${name.padEnd(14)}`);
   console.log(`${exitCode === 0 ? "ok    " : "FAILED"}  ${passedSeconds().toFixed(1)} s`);
   // The report is ours and gone by the time anyone could open it.
   const shown = output.replace(/^JSON report written to .*$/m, "").trim();
   if (exitCode !== 0) console.log(`\n${shown}\n`);
-  return result;
+  return { ...result, killed };
 }
 
 /** Undefined where vitest ended before it could write one. */

@@ -23,14 +23,19 @@ export type Tally = {
 /**
  * Counts a run so that nothing broken looks whole: a file that could not even be loaded is one
  * failure, and so is a run without any test, without a report, or with an unexplained exit code.
+ * Where files run again, that explains the code, and they are counted then.
  */
-export function tally(report: VitestReport | undefined, exitCode: number): Tally {
+export function tally(
+  report: VitestReport | undefined,
+  exitCode: number,
+  runsAgain = false,
+): Tally {
   if (!report) return { passed: 0, failed: 1, skipped: 0 };
   const brokenFiles = report.testResults.filter(({ status, assertionResults }) => {
     return status === "failed" && !assertionResults.some((test) => test.status === "failed");
   });
   const passed = report.numPassedTests;
   const failed = report.numFailedTests + brokenFiles.length;
-  const isSilentFailure = failed === 0 && (passed === 0 || exitCode !== 0);
+  const isSilentFailure = failed === 0 && !runsAgain && (passed === 0 || exitCode !== 0);
   return { passed, failed: isSilentFailure ? 1 : failed, skipped: report.numPendingTests };
 }

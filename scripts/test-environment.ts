@@ -14,7 +14,7 @@ const PREFIX = "fermata-test-";
 /** Tests need far less; a disk in memory with less than this may be full with something else. */
 const MEMORY_BYTES_MIN = 2 * 1_024 ** 3;
 
-/** Sets the environment of this process, which all test threads and their processes inherit. */
+/** Sets the environment of this process, which the processes of tests and all theirs inherit. */
 export function prepareTestEnvironment(): void {
   // Every thread and process of a test strips the types of what it loads, by WebAssembly, unless
   // the result is cached. That took half of their start; and code of WebAssembly that comes and

@@ -30,21 +30,6 @@ export function saveTimes(totalSeconds: number, seconds: ReadonlyMap<string, num
   writeFileSync(TIMES_FILE, `${JSON.stringify(times, null, 2)}\n`);
 }
 
-/** Parts that take about as long as each other: the slowest file goes to the least busy part. */
-export function balanced<File>(
-  files: readonly File[],
-  secondsOf: (file: File) => number,
-  count: number,
-): readonly (readonly File[])[] {
-  const parts = Array.from({ length: count }, () => ({ seconds: 0, files: [] as File[] }));
-  for (const file of slowestFirst(files, secondsOf)) {
-    const least = parts.reduce((a, b) => (b.seconds < a.seconds ? b : a));
-    least.files.push(file);
-    least.seconds += secondsOf(file);
-  }
-  return parts.map((part) => part.files);
-}
-
 export function slowestFirst<File>(
   files: readonly File[],
   secondsOf: (file: File) => number,
@@ -56,20 +41,9 @@ export function slowestFirst<File>(
 export class SlowestFirst extends BaseSequencer {
   readonly #times = readTimes().fileSeconds;
 
-  #secondsOf = ({ moduleId }: TestSpecification): number =>
-    this.#times[relative(ROOT, moduleId)] ?? USUAL_SECONDS;
-
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return [...slowestFirst(byName(files), this.#secondsOf)];
+    const secondsOf = ({ moduleId }: TestSpecification) =>
+      this.#times[relative(ROOT, moduleId)] ?? USUAL_SECONDS;
+    return [...slowestFirst(files, secondsOf)];
   }
-
-  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const { index, count } = this.ctx.config.shard ?? { index: 1, count: 1 };
-    return [...(balanced(byName(files), this.#secondsOf, count)[index - 1] ?? [])];
-  }
-}
-
-/** Each part is chosen by a process of its own, so all must begin with the same order. */
-function byName(files: readonly TestSpecification[]): readonly TestSpecification[] {
-  return files.toSorted((a, b) => (a.moduleId < b.moduleId ? -1 : 1));
 }

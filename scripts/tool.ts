@@ -17,13 +17,6 @@ let running: ChildProcess | undefined;
 let interruptedBy: NodeJS.Signals | undefined;
 
 /**
- * Node's baseline compiler now and then takes a process with many threads down with it
- * (nodejs/node#62393), and tests have many; without it nothing else changes. Young objects get more
- * memory: by itself V8 begins with so little that tests spend a seventh of their time collecting.
- */
-const NODE_FLAGS = ["--no-sparkplug", "--min-semi-space-size=16"];
-
-/**
  * Runs a script of an installed package with this Node; both output streams arrive as one text.
  * What it sends as messages of processes goes to `hear`.
  */
@@ -32,7 +25,7 @@ export async function runTool(
   args: readonly string[],
   hear?: (message: unknown) => void,
 ): Promise<ToolResult> {
-  const child = spawn(process.execPath, [...NODE_FLAGS, `node_modules/${script}`, ...args], {
+  const child = spawn(process.execPath, [`node_modules/${script}`, ...args], {
     cwd: ROOT,
     env: { ...colorSetting(), ...process.env },
     stdio: ["ignore", "pipe", "pipe", ...(hear ? ["ipc" as const] : [])],

@@ -12,6 +12,9 @@ const LISTENING = /listening on (http:\/\/\S+)/;
 /** More than an install, a build and a start ever take, on a machine with much else to do. */
 export const PATIENCE_MS = 900_000;
 
+/** A look at all processes takes a program of its own. */
+const LOOK_MS = 100;
+
 /** The project as it is right after `git clone`: nothing is installed, nothing is built. */
 export class FreshClone {
   readonly #top = realpathSync(mkdtempSync(join(tmpdir(), "fermata-clone-")));
@@ -112,15 +115,14 @@ export class Started {
 
   /** Resolves when none of its processes is left, and nothing listens where it did. */
   async gone(): Promise<void> {
-    const left = () => this.#pids.filter(isAlive);
-    await expect.poll(left, { timeout: PATIENCE_MS }).toEqual([]);
+    const left = () => aliveOf(this.#pids);
+    await expect.poll(left, { timeout: PATIENCE_MS, interval: LOOK_MS }).toEqual([]);
     if (this.#url !== "") await expect(fetch(`${this.#url}/health`)).rejects.toThrow();
   }
 
   async endAll(): Promise<void> {
-    for (const pid of [...familyOf(this.pid), ...this.#pids]) {
-      if (isAlive(pid)) process.kill(pid, "SIGKILL");
-    }
+    const all = new Set([...familyOf(this.pid), ...this.#pids]);
+    for (const pid of aliveOf([...all])) process.kill(pid, "SIGKILL");
     await this.ended;
   }
 }
@@ -159,6 +161,7 @@ function familyOf(top: number): readonly number[] {
   return [top, ...below(top)];
 }
 
-function isAlive(pid: number): boolean {
-  return processes().some((row) => row.pid === pid && !row.isZombie);
+function aliveOf(pids: readonly number[]): readonly number[] {
+  const alive = processes().filter(({ isZombie }) => !isZombie);
+  return alive.map(({ pid }) => pid).filter((pid) => pids.includes(pid));
 }

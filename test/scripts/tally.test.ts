@@ -46,6 +46,18 @@ describe("the tally of a test run", () => {
     expect(tally(report(5, 0, passedFile), 1)).toEqual({ passed: 5, failed: 1, skipped: 0 });
   });
 
+  it("leaves what runs again to that run, and counts the rest", () => {
+    const none = { passed: 0, failed: 0, skipped: 0 };
+    expect(tally(report(5, 0, passedFile), 1, true)).toEqual({ ...none, passed: 5 });
+    expect(tally(report(0, 0), 1, true)).toEqual(none);
+    expect(tally(report(4, 1, passedFile, failedFile), 1, true)).toEqual({
+      ...none,
+      passed: 4,
+      failed: 1,
+    });
+    expect(tally(undefined, 1, true)).toEqual({ ...none, failed: 1 });
+  });
+
   it("counts what this machine cannot run apart from what has passed", () => {
     const some = { ...report(5, 0, passedFile), numPendingTests: 2 };
     expect(tally(some, 0)).toEqual({ passed: 5, failed: 0, skipped: 2 });
