@@ -63,6 +63,14 @@ export const GROUPS: readonly Group[] = [
     },
   },
   {
+    ...{ name: "memory", takes: "1 min", isUsual: false },
+    about: "what a live session holds in the server, by owner",
+    async run() {
+      const { MEMORY_FULL, memories, memoryTable } = await import("./memory.ts");
+      return memoryTable(await memories(MEMORY_FULL));
+    },
+  },
+  {
     ...{ name: "stall", takes: "2 min", isUsual: true },
     about: "how long one hostile request holds the others",
     async run() {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { GROUPS } from "../bench/groups.ts";
+import { MEMORY_TINY, memories, memoryTable, slope } from "../bench/memory.ts";
+import { OWNER_NAMES } from "../bench/memory-owners.ts";
 import { PATH_TINY, paths, pathTable } from "../bench/path.ts";
 import { RACE_TINY, races, raceTable } from "../bench/race.ts";
 import { STALL_TINY, type Stall, stalls, stallTable } from "../bench/stall.ts";
@@ -175,5 +177,38 @@ describe("the way of a chunk", () => {
       expect(JSON.stringify(figures)).not.toMatch(/NaN|null/);
     }
     expect(pathTable(columns)).toMatch(/µs of CPU per chunk, to +1 stream +2 streams\n/);
+  });
+});
+
+describe("the memory of a live session", () => {
+  it("is a table by owner, of a real server", {
+    timeout: 60_000,
+  }, async () => {
+    const columns = await memories(MEMORY_TINY);
+    expect(columns.map(({ turns }) => turns)).toEqual([1]);
+    for (const { byOwner } of columns) {
+      // Each owner is found by the names of its classes, which must be those of the sources.
+      expect([...byOwner.keys()]).toEqual(expect.arrayContaining([...OWNER_NAMES]));
+      for (const owner of OWNER_NAMES) expect(byOwner.get(owner), owner).toBeGreaterThan(50);
+    }
+    expect(memoryTable(columns)).toMatch(/KiB for each live session, with its agent +1 turn\n/);
+  });
+
+  it("is the slope of the line that is nearest to what was weighed", () => {
+    expect(
+      slope([
+        [10, 107],
+        [20, 117],
+        [30, 127],
+      ]),
+    ).toBeCloseTo(1);
+    expect(
+      slope([
+        [0, 0],
+        [1, 3],
+        [2, 3],
+        [3, 6],
+      ]),
+    ).toBeCloseTo(1.8);
   });
 });
