@@ -11,6 +11,7 @@ export const PROGRAMS = [
   "store/sqlite/writer",
   "store/sqlite/reader",
   "session/export/writer",
+  "extension/thread/main",
   "agent/builtin/echo/main",
   "agent/user/main",
 ];

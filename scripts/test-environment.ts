@@ -31,6 +31,7 @@ export function prepareTestEnvironment(): void {
 const STARTERS = [
   "store/sqlite/store",
   "session/export/thread",
+  "extension/thread/thread",
   "agent/profile/known",
   "agent/user/user-files",
 ];

@@ -1,3 +1,4 @@
+import type { Awaitable, ExtensionHooks } from "./hook.ts";
 import type { PlainData } from "./plain-data.ts";
 import type { StoredSlot } from "./slot.ts";
 
@@ -28,49 +29,6 @@ export interface Extension {
   readonly hooks?: ExtensionHooks;
   /** Is told of events that its manifest has in `events`; nothing depends on its answer. */
   event?(event: PlainData): Awaitable<void>;
-}
-
-type Awaitable<Value> = Value | Promise<Value>;
-
-/**
- * A hook says nothing, or refuses, or wants people to be asked. None allows what the gates of the
- * session do not.
- */
-export interface ExtensionHooks {
-  /** A prompt goes to work. Denied, it gets its verdict without one. People are not asked. */
-  before_turn?(turn: TurnFacts): Awaitable<HookVerdict | undefined>;
-  /** The turn has ended; what is kept by now is stored with it. */
-  after_turn?(turn: TurnFacts & { readonly outcome: string }): Awaitable<void>;
-  /** The agent wants to do something that goes by the server. */
-  before_tool_call?(call: ToolCallFacts): Awaitable<HookVerdict | undefined>;
-  after_tool_call?(call: ToolCallFacts & { readonly status: string }): Awaitable<void>;
-  /** The gates would put it to people. */
-  before_ask?(call: ToolCallFacts): Awaitable<HookVerdict | undefined>;
-  after_ask?(call: ToolCallFacts & { readonly answer: string }): Awaitable<void>;
-}
-
-/** The reason is shown to people, and to the agent as far as its protocol has a place for it. */
-export interface HookVerdict {
-  readonly verdict: "pass" | "deny" | "ask";
-  readonly reason?: string;
-}
-
-export interface TurnFacts {
-  readonly turnId: string;
-  readonly promptId: string;
-  /** The texts of the prompt. */
-  readonly text: string;
-}
-
-export interface ToolCallFacts {
-  readonly toolCallId: string;
-  readonly title: string;
-  /** ACP's word for what it does, such as `edit` or `execute`. */
-  readonly kind: string;
-  /** The files that it names. */
-  readonly paths: readonly string[];
-  /** The call as the agent described it. */
-  readonly rawInput: PlainData;
 }
 
 /** All that an extension is given. */

@@ -113,7 +113,7 @@ function settled(phase: LifePhase): LifePhase {
 }
 
 /** Why an extension failed, in words that fit into a list. */
-function failureOf(extension: string, step: string, said: string): Refusal {
+export function failureOf(extension: string, step: string, said: string): Refusal {
   const reason = said.slice(0, EXTENSION_REASON_CHARS_MAX).toWellFormed();
   return refusal("extension_failed", { extension, step, reason });
 }

@@ -3,20 +3,12 @@ import { isObject, type JsonObject } from "../core/json.ts";
 import { EXTENSION_DEPENDENCIES_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { isContractKnown, isInRange } from "../core/version.ts";
+import { HOOKS, type HookName } from "./hook.ts";
 import { type DataFault, plainText } from "./plain-data.ts";
 import { schemaFault, valueFault } from "./schema.ts";
 
 /** The version of the contract in contract.ts. */
 export const EXTENSION_CONTRACT_VERSION = "1.0.0";
-
-/** What an extension can be asked for, and decide, by the names that its manifest has for them. */
-const HOOKS = [
-  ...["before_turn", "after_turn"],
-  ...["before_tool_call", "after_tool_call"],
-  ...["before_ask", "after_ask"],
-] as const;
-
-export type HookName = (typeof HOOKS)[number];
 
 /** How many of a kind there may be: loaded in a server, and active in one session. */
 interface Cardinality {

@@ -2,7 +2,7 @@ import { type Refusal, refusal } from "../core/error.ts";
 import { isObject } from "../core/json.ts";
 import { EXTENSION_SLOT_BYTES_MAX } from "../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
-import type { ExtensionManifest } from "./manifest.ts";
+import type { ExtensionManifest, SlotDeclaration } from "./manifest.ts";
 import { isTooLarge, type PlainData, plainText } from "./plain-data.ts";
 import { valueFault } from "./schema.ts";
 
@@ -101,4 +101,53 @@ export function slotText({ id, stateSlot }: SlotClaim, value: unknown): Result<s
   }
   const wrong = valueFault(stateSlot.schema, value);
   return wrong === null ? ok(text) : invalid(wrong.path, wrong.reason);
+}
+
+/** What the next snapshot has to say of a slot: write these bytes, or remove it. */
+export type SlotChange =
+  | { readonly kind: "write"; readonly slot: SlotBytes }
+  | { readonly kind: "remove" };
+
+/**
+ * The slot of one extension between two snapshots: what is stored, and what it is to become. The
+ * store has what a finished turn left; what a turn has done to it so far can be taken back.
+ */
+export class SlotDraft {
+  readonly #version: string;
+  #stored: string | null;
+  #now: string | null;
+
+  /** `stored` is null if nothing is, or if what is has another version than it will be kept in. */
+  constructor({ slotVersion }: Pick<SlotDeclaration, "slotVersion">, stored: string | null) {
+    this.#version = slotVersion;
+    this.#stored = stored;
+    this.#now = stored;
+  }
+
+  /** What its owner keeps by now. */
+  get text(): string | null {
+    return this.#now;
+  }
+
+  set(text: string | null) {
+    this.#now = text;
+  }
+
+  /** Null if what is stored is what it is to be. */
+  get change(): SlotChange | null {
+    if (this.#now === this.#stored) return null;
+    if (this.#now === null) return { kind: "remove" };
+    const payload = new TextEncoder().encode(this.#now);
+    return { kind: "write", slot: { version: this.#version, payload } };
+  }
+
+  /** A snapshot that has this text is durable; what came after it is still to be stored. */
+  isStored(text: string | null) {
+    this.#stored = text;
+  }
+
+  /** The turn came to nothing, and so did what it did here. */
+  takeBack() {
+    this.#now = this.#stored;
+  }
 }

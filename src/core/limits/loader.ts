@@ -76,7 +76,25 @@ export const EXTENSION_SLOT_BYTES_MAX = 1_024 * 1_024;
 export const PLAIN_DATA_DEPTH_MAX = 64;
 
 /** One step of an extension's life; a session waits for it when it begins and when it ends. */
-export const EXTENSION_STEP_MS_MAX = 5_000;
+export const EXTENSION_STEP_MS_MAX = 10_000;
 
 /** Why an extension failed, in its own words: a person reads it in a list. */
 export const EXTENSION_REASON_CHARS_MAX = 512;
+
+/** What a hook may take, for which an agent and people wait; and an event, and a migration. */
+export const EXTENSION_WORK_MS_MAX = 5_000;
+
+/** What an extension has not answered yet; one that is so far behind is ended. */
+export const EXTENSION_CALLS_WAITING_MAX = 256;
+
+/** The heap of an extension's thread, for what lives long and for what is new. */
+export const EXTENSION_HEAP_MB_MAX = 64;
+export const EXTENSION_YOUNG_HEAP_MB_MAX = 16;
+
+/** Buffers are no part of that heap, so they are looked at, so often. */
+export const EXTENSION_BUFFER_BYTES_MAX = 64 * 1_024 * 1_024;
+export const EXTENSION_MEMORY_LOOK_MS = 500;
+
+/** What an extension is told or answers at a time, beside its slot. */
+export const EXTENSION_ANSWER_BYTES_MAX = 64 * 1_024;
+export const EXTENSION_NOTES_MAX = 64;

@@ -1,0 +1,81 @@
+import { isObject } from "../core/json.ts";
+import { EXTENSION_REASON_CHARS_MAX } from "../core/limits.ts";
+import type { PlainData } from "./plain-data.ts";
+
+/** What an extension can be asked for, and decide, by the names that its manifest has for them. */
+export const HOOKS = [
+  ...["before_turn", "after_turn"],
+  ...["before_tool_call", "after_tool_call"],
+  ...["before_ask", "after_ask"],
+] as const;
+
+export type HookName = (typeof HOOKS)[number];
+
+export type Awaitable<Value> = Value | Promise<Value>;
+
+/**
+ * A hook says nothing, or refuses, or wants people to be asked. None allows what the gates of the
+ * session do not.
+ */
+export interface ExtensionHooks {
+  /** A prompt goes to work. Denied, it gets its verdict without one. People are not asked. */
+  before_turn?(turn: TurnFacts): Awaitable<HookVerdict | undefined>;
+  /** The turn has ended; what is kept by now is stored with it. */
+  after_turn?(turn: TurnFacts & { readonly outcome: string }): Awaitable<void>;
+  /** The agent wants to do something that goes by the server. */
+  before_tool_call?(call: ToolCallFacts): Awaitable<HookVerdict | undefined>;
+  after_tool_call?(call: ToolCallFacts & { readonly status: string }): Awaitable<void>;
+  /** The gates would put it to people. */
+  before_ask?(call: ToolCallFacts): Awaitable<HookVerdict | undefined>;
+  after_ask?(call: ToolCallFacts & { readonly answer: string }): Awaitable<void>;
+}
+
+/** The reason is shown to people, and to the agent as far as its protocol has a place for it. */
+export interface HookVerdict {
+  readonly verdict: "pass" | "deny" | "ask";
+  readonly reason?: string;
+}
+
+export interface TurnFacts {
+  readonly turnId: string;
+  readonly promptId: string;
+  /** The texts of the prompt. */
+  readonly text: string;
+}
+
+export interface ToolCallFacts {
+  readonly toolCallId: string;
+  readonly title: string;
+  /** ACP's word for what it does, such as `edit` or `execute`. */
+  readonly kind: string;
+  /** The files that it names. */
+  readonly paths: readonly string[];
+  /** The call as the agent described it. */
+  readonly rawInput: PlainData;
+}
+
+const STRICTNESS: Readonly<Record<HookVerdict["verdict"], number>> = { pass: 0, ask: 1, deny: 2 };
+
+export const PASS: HookVerdict = { verdict: "pass" };
+
+/** What a hook has answered, where nothing is a pass; null if that is no verdict at all. */
+export function readVerdict(answer: unknown): HookVerdict | null {
+  if (answer === null) return PASS;
+  if (!isObject(answer)) return null;
+  const { verdict, reason } = answer;
+  if (!isVerdictWord(verdict)) return null;
+  if (reason === undefined) return { verdict };
+  if (typeof reason !== "string") return null;
+  return { verdict, reason: reason.slice(0, EXTENSION_REASON_CHARS_MAX) };
+}
+
+function isVerdictWord(value: unknown): value is HookVerdict["verdict"] {
+  return typeof value === "string" && Object.hasOwn(STRICTNESS, value);
+}
+
+/** Of several, the one that lets the least through; of equal ones the first, with its reason. */
+export function strictestOf(verdicts: readonly HookVerdict[]): HookVerdict {
+  return verdicts.reduce((strictest, one) => {
+    return STRICTNESS[one.verdict] > STRICTNESS[strictest.verdict] ? one : strictest;
+  }, PASS);
+}

@@ -1,0 +1,205 @@
+import { type Refusal, refusal, sentenceOf } from "../core/error.ts";
+import type { JsonObject } from "../core/json.ts";
+import { EXTENSION_STEP_MS_MAX, EXTENSION_WORK_MS_MAX } from "../core/limits.ts";
+import { fail, ok, type Result } from "../core/result.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { LifeStep } from "../platform/life.ts";
+import type { SessionFacts } from "./contract.ts";
+import { type HookName, type HookVerdict, readVerdict } from "./hook.ts";
+import { failureOf, type Startable } from "./life.ts";
+import type { ExtensionManifest } from "./manifest.ts";
+import {
+  deliveryOf,
+  migratedSlot,
+  type SlotBytes,
+  type SlotDelivery,
+  SlotDraft,
+  type StoredSlot,
+  slotText,
+} from "./slot.ts";
+import type { ExtensionAnswer, ThreadNote } from "./thread/messages.ts";
+import { ExtensionThread, type ThreadRequest } from "./thread/thread.ts";
+
+/** What an extension is brought up with in one session. */
+export interface InstanceOptions {
+  readonly manifest: ExtensionManifest;
+  /** The address of its module. */
+  readonly module: string;
+  readonly config: JsonObject;
+  readonly session: SessionFacts;
+  /** Its slot as the store has it. */
+  readonly stored: SlotBytes | null;
+  readonly clock: Pick<Clock, "after">;
+  /** Whether a text has a secret that is known, which must not be stored (P11). */
+  hasSecret(text: string): boolean;
+  /** It said something for the log, or was refused a slot that is not its own. */
+  noted(note: ThreadNote): void;
+  /** It ended in the middle of its work. */
+  dropped(why: Refusal): void;
+}
+
+/**
+ * Makes an extension for one session: its slot is looked at first, its code is loaded into a
+ * thread, and a slot of another version is brought to its own. Refused, nothing of it is left.
+ */
+export async function makeInstance(options: InstanceOptions): Promise<Result<ExtensionInstance>> {
+  const delivery = deliveryOf(options.manifest, options.stored);
+  if (delivery.kind === "withheld") return { ok: false, refusal: delivery.refusal };
+  const instance = new ExtensionInstance(options, delivery);
+  const why = await instance.made(delivery.kind === "to be migrated" ? delivery.stored : null);
+  if (why === null) return ok(instance);
+  instance.end("it did not come up");
+  return { ok: false, refusal: why };
+}
+
+/** One extension at work for one session. What it keeps is a draft until a snapshot has it. */
+export class ExtensionInstance implements Startable {
+  readonly id: string;
+  readonly #options: InstanceOptions;
+  readonly #thread: ExtensionThread;
+  /** Null if it keeps nothing. */
+  readonly slot: SlotDraft | null;
+  /** Whether the thread does not know yet what its slot is now. */
+  #isSlotNews = false;
+  /** Rises when the slot is taken back: what was asked before that does not count any more. */
+  #takenBack = 0;
+  #isEnding = false;
+  /** What it is doing, for the list of what was left out. */
+  #work = "make";
+
+  constructor(options: InstanceOptions, delivery: SlotDelivery) {
+    const { manifest, config, session, module } = options;
+    const { id, stateSlot } = manifest;
+    this.id = id;
+    this.#options = options;
+    const text = delivery.kind === "as it is" ? JSON.stringify(delivery.value) : null;
+    this.slot = stateSlot && new SlotDraft(stateSlot, text);
+    this.#thread = new ExtensionThread(
+      { module, id, config: JSON.stringify(config), slot: text, stateSlot, session },
+      {
+        clock: options.clock,
+        ended: (why) => this.#ended(why),
+        noted: (note) => options.noted(note),
+      },
+    );
+  }
+
+  /** Has the module loaded, and the slot migrated if that is due; answers why that failed. */
+  async made(old: StoredSlot | null): Promise<Refusal | null> {
+    const made = await this.#ask({ work: "make", msMax: EXTENSION_STEP_MS_MAX });
+    if (!made.ok) return made.refusal;
+    return old === null ? null : this.#migrate(old);
+  }
+
+  async #migrate(old: StoredSlot): Promise<Refusal | null> {
+    const { manifest } = this.#options;
+    const about = JSON.stringify(old);
+    const asked = await this.#ask({ work: "migrate", about, msMax: EXTENSION_WORK_MS_MAX });
+    if (!asked.ok) {
+      const details = { extension: this.id, stored: old.version, reason: reasonIn(asked.refusal) };
+      return refusal("slot_migration_failed", details);
+    }
+    const migrated = migratedSlot(manifest, old.version, JSON.parse(asked.value.text));
+    if (!migrated.ok) return migrated.refusal;
+    this.slot?.set(JSON.stringify(migrated.value));
+    this.#isSlotNews = true;
+    return null;
+  }
+
+  async take(step: LifeStep): Promise<void> {
+    const answer = await this.#ask({ work: step });
+    if (!answer.ok) throw new Error(reasonIn(answer.refusal));
+  }
+
+  /** What it says to a hook that its manifest has. One that fails here is ended. */
+  async hook(hook: HookName, facts: object): Promise<Result<HookVerdict>> {
+    const about = JSON.stringify(facts);
+    const asked = await this.#ask({ work: "hook", hook, about, msMax: EXTENSION_WORK_MS_MAX });
+    if (!asked.ok) return this.#failed(asked.refusal);
+    const verdict = readVerdict(JSON.parse(asked.value.text));
+    if (verdict !== null) return ok(verdict);
+    return this.#failed(failureOf(this.id, hook, "what it answered is no verdict"));
+  }
+
+  /** Tells it of an event. One that fails at that is ended. */
+  async tell(event: object): Promise<void> {
+    const about = JSON.stringify(event);
+    const asked = await this.#ask({ work: "event", about, msMax: EXTENSION_WORK_MS_MAX });
+    if (!asked.ok) this.#failed(asked.refusal);
+  }
+
+  /** The turn came to nothing, and so did what it kept in it. */
+  takeBack() {
+    this.#takenBack += 1;
+    this.slot?.takeBack();
+    this.#isSlotNews = true;
+  }
+
+  end(why: string) {
+    this.#isEnding = true;
+    this.#thread.end(why);
+  }
+
+  /** Resolves when its thread is gone. */
+  get gone(): Promise<void> {
+    return this.#thread.gone;
+  }
+
+  async #ask(request: ThreadRequest): Promise<Result<ExtensionAnswer>> {
+    const work = request.hook ?? request.work;
+    this.#work = work;
+    const slot = this.#isSlotNews ? { slot: this.slot?.text ?? null } : {};
+    this.#isSlotNews = false;
+    const takenBack = this.#takenBack;
+    try {
+      const answer = await this.#thread.ask({ ...request, ...slot });
+      const isCurrent = answer.slot !== undefined && takenBack === this.#takenBack;
+      const kept = isCurrent ? this.#keep(answer.slot ?? null) : null;
+      return kept === null ? ok(answer) : { ok: false, refusal: kept };
+    } catch (thrown) {
+      const why = failureOf(this.id, work, thrown instanceof Error ? thrown.message : "");
+      return { ok: false, refusal: why };
+    }
+  }
+
+  /** Takes what it keeps from now on; the thread has checked it, but nothing depends on that. */
+  #keep(text: string | null): Refusal | null {
+    const checked = text === null ? ok(null) : this.#checked(text);
+    if (checked.ok) this.slot?.set(checked.value);
+    return checked.ok ? null : this.#failed(checked.refusal).refusal;
+  }
+
+  #checked(text: string): Result<string> {
+    if (this.#options.hasSecret(text)) return fail("secret_leak", { paths: `slot ${this.id}` });
+    return slotText(this.#options.manifest, parsed(text));
+  }
+
+  #failed(why: Refusal): { readonly ok: false; readonly refusal: Refusal } {
+    if (!this.#isEnding) {
+      this.end(why.code);
+      this.#options.dropped(why);
+    }
+    return { ok: false, refusal: why };
+  }
+
+  #ended(why: string) {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.#options.dropped(failureOf(this.id, this.#work, why));
+  }
+}
+
+/** A refusal as the reason of another one. */
+function reasonIn(why: Refusal): string {
+  const { reason } = why.details;
+  return typeof reason === "string" ? reason : sentenceOf(why);
+}
+
+/** Undefined if it is no JSON text. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
