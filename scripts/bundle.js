@@ -42,6 +42,9 @@ export async function bundlePrograms(folder) {
         entryFileNames: "[name].js",
         // What is imported on demand stays a file of its own, beside the program.
         chunkFileNames: `${program}-[name].js`,
+        // V8 keeps the text of all that is loaded, at two bytes a character if one needs them.
+        charset: "ascii",
+        comments: { legal: true, annotation: false, jsdoc: false },
       },
     });
     const modules = output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
