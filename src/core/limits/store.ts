@@ -53,6 +53,9 @@ export const STORE_CALLS_WAITING_MAX = 100_000;
 /** And what they may weigh together; it is also what one transaction can come to. */
 export const STORE_BYTES_WAITING_MAX = 256 * 1_024 * 1_024;
 
+/** A read that finds more calls than these before it starts a second thread. */
+export const STORE_CALLS_ALONE_MAX = 8;
+
 /** Calls with large answers that one thread has at a time: as many pages may be in memory. */
 export const STORE_HEAVY_CALLS_MAX = 8;
 

@@ -204,7 +204,7 @@ const PAGE_OF_TURNS = `
 const FIRST_TURN_FROM =
   "SELECT id FROM turns WHERE number = ? AND last_id >= ? ORDER BY last_id LIMIT 1";
 
-/** All that the reading thread does in a transaction of a tenant. */
+/** All that reads do in a transaction of a tenant. */
 export const READS = {
   readRecord: operation(readRecord, noSession),
   readManifest: operation(readManifest, noSession),
@@ -215,3 +215,8 @@ export const READS = {
   list: operation(list, () => ok({ sessions: [], damaged: [], continuesAfter: null })),
   ...TENANT_READS,
 };
+
+/** Whether this operation is one of those. */
+export function isRead(op: string): boolean {
+  return Object.hasOwn(READS, op);
+}

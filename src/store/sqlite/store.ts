@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { access, readdir } from "node:fs/promises";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
-import { COMMIT_BYTES_MAX } from "../../core/limits.ts";
+import { COMMIT_BYTES_MAX, STORE_CALLS_ALONE_MAX } from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import { idOfCaseSafe } from "../../platform/case-safe.ts";
 import { threadScript } from "../../platform/thread-script.ts";
@@ -11,9 +11,9 @@ import { type OptionRules, storeContract, textOption } from "../lifecycle.ts";
 import type { StoreSteps } from "../operation.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
-import { remote } from "./calls.ts";
+import { type Offered, remote } from "./calls.ts";
 import { databaseFile, explain, tenantsFolder } from "./database.ts";
-import { READS } from "./read.ts";
+import { isRead, READS } from "./read.ts";
 import type { ReaderData, ReaderOps } from "./reader.ts";
 import { STORE_ID } from "./row.ts";
 import { Thread } from "./thread.ts";
@@ -27,7 +27,8 @@ const OPTIONS: OptionRules = {
 
 /**
  * The default store: one database for each tenant under one directory. One thread writes, with
- * everything that waits in one transaction; another reads. The event loop never waits for a disk.
+ * everything that waits in one transaction; another reads, from when there is work for two. The
+ * event loop never waits for a disk.
  */
 export function sqliteStore(
   snapshotBytesLimit: number = COMMIT_BYTES_MAX,
@@ -43,7 +44,7 @@ function sqliteBackend(): Backend {
   return {
     // The caller may change its values as soon as it has made the call: so they are copied.
     ...remote(WRITES, (op, args) => threads.writer.send(op, structuredClone(args))),
-    ...remote(READS, (op, args) => threads.reader.send(op, args)),
+    ...remote(READS, (op, args) => threads.reading.send(op, args)),
     open: (config, host) => threads.open(config, host),
     shut: () => threads.shut(),
     explain,
@@ -57,48 +58,64 @@ function sqliteBackend(): Backend {
     writeBlob: (tenantId, hash, bytes) =>
       threads.writer.call("writeBlob", tenantId, hash, Uint8Array.from(bytes)),
     list: (tenantId, filter, range) =>
-      threads.reader.call("list", tenantId, structuredClone(filter), range),
+      threads.reading.call("list", tenantId, structuredClone(filter), range),
     tenants: () => tenantsIn(threads.root),
     check: () => threads.check(),
     removeTenant: (tenantId, holder) => threads.removeTenant(tenantId, holder),
   };
 }
 
-/** The two threads of an open store. */
+/** The threads of an open store: one, and a second one once there is work for two. */
 class StoreThreads {
   root = "";
+  #host: S.StoreHost | null = null;
   #writer: Thread<WriterOps> | null = null;
   #reader: Thread<ReaderOps> | null = null;
 
+  /** The surface turns a throw into a refusal, and does not let it come to this. */
   get writer(): Thread<WriterOps> {
-    return opened(this.#writer);
+    if (this.#writer === null) throw new Error("it is closed");
+    return this.#writer;
   }
 
-  get reader(): Thread<ReaderOps> {
-    return opened(this.#reader);
+  /**
+   * The thread that is to read now. A thread costs as much as the rest of a small server, so there
+   * is none for reads until one of them would wait for much else; nor does a read that need not
+   * wait for much else wait for the start of a thread.
+   */
+  get reading(): Pick<Thread<Offered<typeof READS>>, "call" | "send"> {
+    const { writer } = this;
+    if (this.#reader?.isUp) return this.#reader;
+    if (writer.openCalls <= STORE_CALLS_ALONE_MAX) return writer;
+    this.#reader ??= this.#startReader();
+    return this.#reader;
   }
 
   async open(config: Readonly<Record<string, unknown>>, host: S.StoreHost): Promise<Result<void>> {
     const root = String(config.path);
     const durability = config.durability === "relaxed" ? "relaxed" : "full";
     const writing: WriterData = { root, durability, opener: thisHolder(randomUUID()) };
-    const reading: ReaderData = { root };
     this.root = root;
+    this.#host = host;
     this.#writer = new Thread(threadScript("writer", import.meta.url), writing, {
       // Opening a session brings its slots along.
-      isHeavy: (op) => op === "acquire",
+      isHeavy: (op) => op === "acquire" || isRead(op),
       // The outcome of a lost write is unknown, so only its maker may repeat it.
-      isRepeatable: () => false,
+      isRepeatable: isRead,
       hasEnded: tells(host, "writer"),
-    });
-    this.#reader = new Thread(threadScript("reader", import.meta.url), reading, {
-      isHeavy: () => true,
-      isRepeatable: () => true,
-      hasEnded: tells(host, "reader"),
     });
     const probed = await this.writer.call("probe").catch(explain);
     if (!probed.ok) await this.shut();
     return probed;
+  }
+
+  #startReader(): Thread<ReaderOps> {
+    const data: ReaderData = { root: this.root };
+    return new Thread(threadScript("reader", import.meta.url), data, {
+      isHeavy: () => true,
+      isRepeatable: () => true,
+      hasEnded: tells(this.#host, "reader"),
+    });
   }
 
   async shut(): Promise<void> {
@@ -115,7 +132,7 @@ class StoreThreads {
   async check(): Promise<Result<readonly S.StoreFault[]>> {
     const [written, read] = await Promise.all([
       this.writer.call("check"),
-      this.reader.call("check"),
+      this.#reader?.call("check") ?? ok([]),
     ]);
     if (!written.ok) return written;
     if (!read.ok) return read;
@@ -127,7 +144,7 @@ class StoreThreads {
     const removed = await this.writer.call("removeTenant", tenantId, { ...holder });
     if (!removed.ok) return removed;
     // The reader must not miss what is gone. A reading thread that has ended has nothing to forget.
-    await this.reader.call("forget", tenantId).catch(() => DONE);
+    await this.#reader?.call("forget", tenantId).catch(() => DONE);
     // Until now the reader had to be able to tell that the tenant was removed.
     await this.writer.call("clearRemoved").catch(() => DONE);
     return removed;
@@ -179,12 +196,6 @@ async function exists(file: string): Promise<boolean> {
   }
 }
 
-function tells(host: S.StoreHost, thread: "writer" | "reader"): (why: Error) => void {
-  return (why) => host.audit({ act: `${thread}_thread_ended`, details: { reason: why.message } });
-}
-
-/** The surface turns a throw into a refusal, and does not let it come to this. */
-function opened<Ops extends WriterOps | ReaderOps>(thread: Thread<Ops> | null): Thread<Ops> {
-  if (thread === null) throw new Error("it is closed");
-  return thread;
+function tells(host: S.StoreHost | null, thread: "writer" | "reader"): (why: Error) => void {
+  return (why) => host?.audit({ act: `${thread}_thread_ended`, details: { reason: why.message } });
 }

@@ -11,6 +11,7 @@ import { Thread } from "./thread.ts";
 const SCRIPT = new URL("frail-thread.fixture.ts", import.meta.url);
 const FLOOD = new URL("flood-child.fixture.ts", import.meta.url);
 const ENDED_WRITER = new URL("ended-writer-child.fixture.ts", import.meta.url);
+const SECOND_THREAD = new URL("second-thread-child.fixture.ts", import.meta.url);
 const NEVER = Number.MAX_SAFE_INTEGER;
 const ENDED = "its thread has ended";
 
@@ -96,6 +97,16 @@ async function saidBy({ pathname: script }: URL, ...flags: readonly string[]): P
 }
 
 describe("P10, P5: the SQLite store", () => {
+  it(
+    "has a second thread once reads and writes come together, and misses nothing without it",
+    async () => {
+      const said = await saidBy(SECOND_THREAD);
+      const events = { read: ['{"n":20}'], last: '{"n":220}' };
+      expect(said).toEqual({ alone: 1, together: 2, written: 200, ...events });
+    },
+    CHILD_MS_MAX,
+  );
+
   it(
     "with little memory reads hundreds of pages that are asked for at once, and goes on",
     async () => {

@@ -50,6 +50,7 @@ export class Thread<Ops extends Offer> {
   #restart: NodeJS.Timeout | null = null;
   #restartMs = STORE_THREAD_RESTART_MS_MIN;
   #isSendingSoon = false;
+  #isUp = false;
   #phase: "open" | "ending" | "asked to end" = "open";
   #calls = 0;
 
@@ -58,6 +59,16 @@ export class Thread<Ops extends Offer> {
     this.#workerData = workerData;
     this.#manners = manners;
     this.#start();
+  }
+
+  /** Whether it has loaded its program, and so answers without that delay. */
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Calls without an answer yet. */
+  get openCalls(): number {
+    return this.#sent.size + this.#queue.size;
   }
 
   call<Op extends keyof Ops & string>(
@@ -71,7 +82,7 @@ export class Thread<Ops extends Offer> {
   /** The same for a caller that has taken the operation from a table. */
   send(op: string, args: readonly unknown[]): Promise<unknown> {
     if (this.#phase !== "open") return Promise.reject(new Error("its thread is ending"));
-    if (this.#sent.size + this.#queue.size >= STORE_CALLS_WAITING_MAX) {
+    if (this.openCalls >= STORE_CALLS_WAITING_MAX) {
       return Promise.reject(new Error("too many calls are waiting for its thread"));
     }
     this.#calls += 1;
@@ -157,8 +168,10 @@ export class Thread<Ops extends Offer> {
     else this.#answered(only.n)?.fail(asError(thrown));
   }
 
+  /** No answers at all is the first message of a thread. */
   #receive(answers: readonly ThreadAnswer[]) {
-    this.#restartMs = STORE_THREAD_RESTART_MS_MIN;
+    this.#isUp = true;
+    if (answers.length > 0) this.#restartMs = STORE_THREAD_RESTART_MS_MIN;
     for (const { n, value } of answers) this.#answered(n)?.settle(value);
     this.#send();
   }
@@ -172,6 +185,7 @@ export class Thread<Ops extends Offer> {
 
   #exited() {
     this.#worker = null;
+    this.#isUp = false;
     const lost = [...this.#sent.values()];
     this.#sent.clear();
     this.#heavySent = 0;
@@ -213,7 +227,7 @@ function asError(thrown: unknown): Error {
 /**
  * The thread's side of its port. All calls that arrived while the last batch was at work are taken
  * together, so the busier the store, the larger its batches. Which answers travel together is for
- * the work to say. An empty message means: the end.
+ * the work to say. An empty message means the end, and to the other side: it is up.
  */
 export function serve(
   port: MessagePort,
@@ -233,4 +247,5 @@ export function serve(
     end();
     port.close();
   });
+  port.postMessage([]);
 }

@@ -33,13 +33,16 @@ import {
 import { step } from "./failpoint.ts";
 import { clearAway, Handles, MovedDatabase, takeAway } from "./handles.ts";
 import { isAlone, markClosed, markOpen, noteClosed, noteOpen } from "./openers.ts";
+import { isRead, type READS } from "./read.ts";
+import { Reading } from "./reading.ts";
 import { serve } from "./thread.ts";
 import { Vacuuming } from "./vacuum.ts";
 import { WRITES } from "./write.ts";
 
 /**
  * The one thread that writes, for all tenants. All calls that have arrived go into one transaction
- * for each tenant, and are answered when that transaction is on the disk.
+ * for each tenant, and are answered when that transaction is on the disk. While it has little else
+ * to do it also reads.
  */
 export interface WriterData {
   readonly root: string;
@@ -52,7 +55,7 @@ export interface WriterData {
 }
 
 /** What the other side calls. */
-export type WriterOps = Offered<typeof WRITES> & {
+export type WriterOps = Offered<typeof WRITES & typeof READS> & {
   readonly probe: () => Result<void>;
   readonly check: () => Result<readonly StoreFault[]>;
   /** Clears what is left of removed tenants, once nothing in this process misses them. */
@@ -74,6 +77,8 @@ const handles = new Handles(
 
 const condition = new StoreCondition(root);
 
+const reading = new Reading(root, condition);
+
 const vacuuming = new Vacuuming(handles);
 
 /** The sessions that were opened through this thread, and under which term. */
@@ -90,17 +95,23 @@ function end() {
     });
     if (releases.length > 0) together(tenantId, releases);
   }
+  // The last to leave puts the log away, and only who writes can.
+  reading.end();
   handles.dropAll();
   noteClosed(root, opener);
   clearRemoved();
 }
 
 function* work(calls: readonly ThreadCall[]): Generator<readonly ThreadAnswer[]> {
-  for (const [name, group] of Map.groupBy(calls, tenantNameOf)) {
+  const { reads = [], others = [] } = Object.groupBy(calls, ({ op }) => {
+    return isRead(op) ? "reads" : "others";
+  });
+  for (const [name, group] of Map.groupBy(others, tenantNameOf)) {
     const tenantId = tenantOf(name);
     if (tenantId === null) yield group.map(({ n, op }) => ({ n, value: ofTheWhole(op) }));
     else for (const stretch of stretches(group)) yield together(tenantId, stretch);
   }
+  for (const read of reads) yield [{ n: read.n, value: reading.answer(read) }];
 }
 
 /** The removal of a tenant is alone in its transaction, between what came before and after it. */
@@ -196,6 +207,7 @@ function removed(tenantId: TenantId, holder: Holder): Result<void> {
   syncFolder(tenantsFolder(root));
   step("sqlite-after-tenant-removal");
   handles.forget(file);
+  reading.forget(tenantId);
   owned.delete(tenantId);
   clearAway(root, { isAlone: false });
   return DONE;
@@ -205,7 +217,7 @@ function removed(tenantId: TenantId, holder: Holder): Result<void> {
 function ofTheWhole(op: string): Result<unknown> {
   try {
     if (op === "probe") return probe();
-    if (op === "check") return ok(condition.faults(handles.lost));
+    if (op === "check") return ok(condition.faults([...handles.lost, ...reading.lost]));
     return op === "clearRemoved" ? clearRemoved() : fail("store_unavailable");
   } catch (thrown) {
     return explain(thrown);
