@@ -352,6 +352,8 @@ export const ERRORS = {
     "This {scope} has its whole share of {resource} already; wait until some of it is free."),
   server_busy: row(503, "later", "Server/Busy",
     "The server is taking in too much at the moment; try again."),
+  server_starting: row(503, "later", "Server/Starting",
+    "The server is starting; try again."),
   file_limit_exceeded: row(429, "later", "Server/FileLimit",
     "{limit} files are on their way to this tenant already; wait for one."),
   internal_error: row(500, "never", "Server/InternalError",

@@ -1,5 +1,8 @@
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { EarlyListener } from "../../server/http/early-listener.ts";
+import { isLoopbackName } from "../../server/http/origins.ts";
+import type { ServerSettings } from "../../server/settings.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { version } from "../output.ts";
 import { openAgentUsers } from "../serve/agent-user.ts";
@@ -117,22 +120,22 @@ async function checkOptions(options: ServeOptions, folder: string, env: NodeJS.P
   const homes = await prepareHomes(options);
   if (!homes.ok) return homes;
   const read = { mcp: mcp.value, jwt: jwt.value, prices: prices.value, roots: roots.value };
-  return ok({ ...read, ...client.value, agents: agents.value, token: settings.value.token });
+  return ok({ ...read, ...client.value, agents: agents.value, settings: settings.value });
 }
 
 /**
- * Opens what a server works with, and takes the data directory for it. The threads of the store
- * start while the rest of the program is being loaded.
+ * Opens what a server works with, and takes the data directory for it. It listens then, and the
+ * store's thread starts while the rest of the program is being loaded.
  */
 async function openServer(
   options: ServeOptions,
   folder: string,
-  { token, agents, ...read }: CheckedOptions,
+  { settings, agents, ...read }: CheckedOptions,
   env: NodeJS.ProcessEnv,
   version: string,
 ): Promise<Result<RunningServer>> {
   const guard = new SecretGuard();
-  if (token !== null) guard.know(token);
+  if (settings.token !== null) guard.know(settings.token);
   const log = openLog(options["log-level"], guard);
   const { profiles } = agents;
   const workspaces = workspacesOf(options);
@@ -150,10 +153,16 @@ async function openServer(
     return claimed;
   }
   const claim = claimed.value;
+  const giveUp = () => Promise.all([users.close(), secrets.value.end(), claim.release()]);
+  const early = await listenEarly(settings);
+  if (!early.ok) {
+    await giveUp();
+    return early;
+  }
   const opening = openStore(options, folder, guard, log, env);
   const [store, { assemble }] = await Promise.all([opening, import("../serve/assemble.ts")]);
   if (!store.ok) {
-    await Promise.all([users.close(), secrets.value.end(), claim.release()]);
+    await Promise.all([early.value?.close(), giveUp()]);
     return store;
   }
   const parts = {
@@ -168,7 +177,21 @@ async function openServer(
     version,
   };
   const located = locatorOf(options, folder);
-  return withClaim(claim, await assemble({ ...parts, store: store.value, located }));
+  const more = { store: store.value, located, early: early.value };
+  const started = await assemble({ ...parts, ...more });
+  if (!started.ok) await early.value?.close();
+  return withClaim(claim, started);
+}
+
+/**
+ * Listens before there is anything behind it, so that programs which wait for the server find it
+ * at once. Null where other machines may come: only the store knows which callers have tokens.
+ */
+async function listenEarly(settings: ServerSettings): Promise<Result<EarlyListener | null>> {
+  if (!isLoopbackName(settings.hostname) || settings.requireAuth) return ok(null);
+  const early = new EarlyListener(settings);
+  const address = await early.listen();
+  return address.ok ? ok(early) : address;
 }
 
 /** A server that keeps nothing takes nothing. */

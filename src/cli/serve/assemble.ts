@@ -8,6 +8,7 @@ import { ok, type Result } from "../../core/result.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
+import type { EarlyListener } from "../../server/http/early-listener.ts";
 import { HttpServer } from "../../server/http/server.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { pagesOf } from "../../server/page/home.ts";
@@ -80,6 +81,8 @@ interface ServerParts {
   readonly version: string;
   /** The web client of --web. */
   readonly web: WebFolder | null;
+  /** What listens already; null if the server is the first to do so. */
+  readonly early: EarlyListener | null;
 }
 
 /** What of its world a server has of the machine itself. */
@@ -139,6 +142,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     authenticator,
     tenants,
     pages: pagesOf(daemon, { ...parts, needsToken }),
+    early: parts.early,
   });
   const { located } = parts;
   const running = { health, endSweep, server, host, tools, users, secrets, store, located };

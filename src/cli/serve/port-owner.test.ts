@@ -3,8 +3,8 @@ import { createServer as createHttpServer, type RequestListener } from "node:htt
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { refusal } from "../../core/error.ts";
+import { SERVER_NAME } from "../../server/http/answer.ts";
 import { Listener } from "../../server/http/listener.ts";
-import { SERVER_NAME } from "../../server/http/server.ts";
 import { withPortOwner } from "./port-owner.ts";
 
 /** The reason of a second server that wants the same port. */

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { RequestOptions } from "node:https";
 import type { Refusal } from "../../core/error.ts";
 import { PORT_OWNER_MS_MAX } from "../../core/limits.ts";
-import { SERVER_NAME } from "../../server/http/server.ts";
+import { SERVER_NAME } from "../../server/http/answer.ts";
 
 /** Adds to the refusal of a port in use who has it, and what to do. */
 export async function withPortOwner(

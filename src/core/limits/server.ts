@@ -25,6 +25,10 @@ export const WEB_PAGE_BYTES_MAX = 1_024 * 1_024;
 /** Sessions that the page at `/` counts: one page of a list, in one read. */
 export const HOME_SESSIONS_COUNTED_MAX = 1_000;
 
+/** Requests that wait while the server starts, and how long: as many as it has connections. */
+export const STARTING_REQUESTS_MAX = 256;
+export const STARTING_WAIT_MS_MAX = 10_000;
+
 /** How long a connection that made room is still read, and how many of them there are. */
 export const SOCKET_LINGER_MS = 1_000;
 export const SOCKETS_EVICTED_MAX = 64;

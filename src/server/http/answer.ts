@@ -3,6 +3,9 @@ import { RETRY_AFTER_MS } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { EventSource } from "./event-stream.ts";
 
+/** In the header `Server` of every answer: so a second server can say who has its port. */
+export const SERVER_NAME = "fermata";
+
 export type AnswerHeaders = Readonly<Record<string, string>>;
 
 /**

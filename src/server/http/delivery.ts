@@ -42,7 +42,7 @@ export class AnswerWriter {
     switch (answer.kind) {
       case "json":
       case "html":
-        sendText(response, answer, { ...NOT_KEPT, ...headers });
+        sendText(response, answer, headers);
         break;
       case "empty":
         response.writeHead(answer.status ?? 204, headers).end();
@@ -129,8 +129,10 @@ function lastAnswer({ wantsAcknowledgement }: Answer, response: ServerResponse):
   return connection.canAcknowledge(response.req) ? connection.answerLast() : null;
 }
 
-function sendText(response: ServerResponse, answer: TextAnswer, headers: AnswerHeaders) {
+/** Writes a text with what comes with every answer. */
+export function sendText(response: ServerResponse, answer: TextAnswer, more: AnswerHeaders = {}) {
   const { kind, status, text } = answer;
+  const headers = { ...NOT_KEPT, ...ALWAYS, ...answer.headers, ...more };
   const length = `${Buffer.byteLength(text)}`;
   const type = { "Content-Type": MEDIA_TYPES[kind], "Content-Length": length };
   response.writeHead(status, { ...headers, ...type }).end(text);

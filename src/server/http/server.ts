@@ -8,12 +8,13 @@ import { cutText } from "../../core/text.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { streamError, TenantGate } from "../../session/index.ts";
 import type { ServerSettings } from "../settings.ts";
-import { type Answer, INTERNAL_ERROR } from "./answer.ts";
+import { type Answer, INTERNAL_ERROR, SERVER_NAME } from "./answer.ts";
 import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
 import { connectionOf } from "./connection.ts";
 import { AnswerWriter } from "./delivery.ts";
+import { EarlyListener } from "./early-listener.ts";
 import { EventStreams } from "./event-stream.ts";
-import { connectionLimit, type ListenAddress, Listener } from "./listener.ts";
+import { connectionLimit, type ListenAddress, type Listener } from "./listener.ts";
 import { OwnNames } from "./origins.ts";
 import { NO_PAGES, type Pages } from "./page-gate.ts";
 import { RequestPipeline } from "./pipeline.ts";
@@ -32,6 +33,8 @@ export interface ServerDeps {
   readonly tenants?: TenantGate;
   /** What browsers get where no route is; by default nothing. */
   readonly pages?: Pages;
+  /** One that listens already; by default one of the server's own. */
+  readonly early?: EarlyListener | null;
   /** How long open requests may take when the server closes. */
   readonly closeMs?: number;
 }
@@ -40,14 +43,11 @@ function usualAuthenticator(token: string | null, log: Log): RequestAuthenticato
   return token === null ? withoutToken(log) : byToken([sharedToken(token)]);
 }
 
-/** In the header `Server` of every answer: so a second server can say who has its port. */
-export const SERVER_NAME = "fermata";
-
 /** The HTTP server: accepts requests, has the routes answer, and closes in order. */
 export class HttpServer {
   readonly #deps: ServerDeps;
   readonly #authenticator: RequestAuthenticator;
-  readonly #listener: Listener;
+  readonly #early: EarlyListener;
   readonly #pipeline: RequestPipeline;
   readonly #delivery: AnswerWriter;
   readonly #streams: EventStreams;
@@ -85,10 +85,11 @@ export class HttpServer {
       names: () => this.#names,
       pages: deps.pages ?? NO_PAGES,
     });
-    const accept = (incoming: IncomingMessage, response: ServerResponse) => {
-      this.#accept(incoming, response);
-    };
-    this.#listener = new Listener(settings, accept, clock);
+    this.#early = deps.early ?? new EarlyListener(settings, clock);
+  }
+
+  get #listener(): Listener {
+    return this.#early.listener;
   }
 
   /** Requests without a complete answer, including streams. */
@@ -121,9 +122,10 @@ export class HttpServer {
   }
 
   async listen(): Promise<Result<ListenAddress>> {
-    const address = await this.#listener.listen();
+    const address = await this.#early.listen();
     if (!address.ok) return address;
     this.#names = this.#namesAt(address.value.port);
+    this.#early.serve((incoming, response) => this.#accept(incoming, response));
     return ok(address.value);
   }
 
