@@ -1,3 +1,4 @@
+import { COMPARE_HELP } from "./compare/options.ts";
 import { runTrials, type Trial } from "./trial.ts";
 
 /** One name of `npm run bench -- NAME`. A new group is a row of `GROUPS`. */
@@ -14,9 +15,6 @@ interface Group {
   /** Resolves with what to print. Throws `Misuse` for options that it does not know. */
   run(options: readonly string[]): Promise<string>;
 }
-
-/** A mistake in the command, to be told without a stack. */
-export class Misuse extends Error {}
 
 /** Loaded when it is run, because most groups load much of the server. */
 function trialsOf(load: () => Promise<{ readonly trials: readonly Trial[] }>): Group["run"] {
@@ -68,6 +66,15 @@ export const GROUPS: readonly Group[] = [
     async run() {
       const { MEMORY_FULL, memories, memoryTable } = await import("./memory.ts");
       return memoryTable(await memories(MEMORY_FULL));
+    },
+  },
+  {
+    ...{ name: "compare", takes: "4 min", isUsual: false },
+    about: "what people wait and pay for, of Fermata and of any other server on this wire",
+    options: COMPARE_HELP,
+    async run(options) {
+      const { compare } = await import("./compare/compare.ts");
+      return compare(options);
     },
   },
   {

@@ -1,4 +1,5 @@
-import { GROUPS, Misuse } from "./groups.ts";
+import { GROUPS } from "./groups.ts";
+import { Misuse } from "./misuse.ts";
 
 const HELP = ["--help", "-h"];
 

@@ -206,7 +206,7 @@ async function measure(stage: PathStage, scale: PathScale, readers: number): Pro
   const plain = await stage.measured(() => run(turns, whole));
   const profiled = await stage.measured(() => run(turns, new Latencies("profiled")), true);
   const prompts = readers === 1 ? await stage.prompts() : {};
-  const floor = readers === 1 ? await agentAlone(words, scale) : {};
+  const floor = readers === 1 ? (await agentAlone(words, scale)).figures : {};
   const all = chunks * turns;
   const usOfThread = new Map<string, number>();
   for (const { thread, cpuUs } of plain.threads) add(usOfThread, thread, cpuUs / all);

@@ -8,6 +8,7 @@ import { thisHolder } from "../src/store/holder.ts";
 import { databaseFile } from "../src/store/sqlite/database.ts";
 import { sqliteStore } from "../src/store/sqlite/store.ts";
 import type { NewSession, SessionKey, SessionStore } from "../src/store/store.ts";
+import { rawDatabase } from "./raw-database.ts";
 
 /** As long as an agent's text chunk with its envelope. */
 export const EVENT_TEXT = JSON.stringify({ type: "session_update", text: "x".repeat(200) });
@@ -49,15 +50,7 @@ export class StoreWorld {
 
   /** A bare database in the same place, with the same settings: what the disk can do at all. */
   rawDatabase(): Database.Database {
-    const db = new Database(join(this.#root, "raw.db"));
-    db.pragma("journal_mode = WAL");
-    db.pragma("synchronous = FULL");
-    db.pragma("wal_autocheckpoint = 4000");
-    db.exec(
-      `CREATE TABLE events (session INTEGER, id INTEGER, text TEXT, PRIMARY KEY (session, id))
-       WITHOUT ROWID`,
-    );
-    return db;
+    return rawDatabase(join(this.#root, "raw.db"));
   }
 }
 

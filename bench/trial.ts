@@ -117,10 +117,17 @@ export class Latencies {
   }
 
   get figures(): Readonly<Record<string, string>> {
+    const [p50 = Number.NaN, p99 = Number.NaN] = this.quantiles([0.5, 0.99]);
+    return { [this.#name]: `p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms` };
+  }
+
+  get count(): number {
+    return this.#ms.length;
+  }
+
+  quantiles(shares: readonly number[]): readonly number[] {
     const sorted = this.#ms.toSorted((a, b) => a - b);
-    const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN;
-    const text = [0.5, 0.99].map((share) => `p${share * 100} ${at(share).toFixed(2)} ms`);
-    return { [this.#name]: text.join(", ") };
+    return shares.map((share) => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN);
   }
 }
 

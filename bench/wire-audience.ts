@@ -1,8 +1,13 @@
-import { StreamReader } from "./wire-client.ts";
+import { type StreamOptions, StreamReader } from "./wire-client.ts";
 import { ChildScript } from "./wire-process.ts";
 
 type AudienceRequest =
-  | { readonly act: "listen"; readonly port: number; readonly paths: readonly string[] }
+  | {
+      readonly act: "listen";
+      readonly port: number;
+      readonly paths: readonly string[];
+      readonly options: StreamOptions;
+    }
   | { readonly act: "wait"; readonly lastIds: readonly number[] };
 
 interface AudienceReport {
@@ -16,8 +21,8 @@ export class Audience {
   readonly #readers = new ChildScript<AudienceRequest, AudienceReport>(new URL(import.meta.url));
 
   /** Opens a stream for each path. */
-  async listen(port: number, paths: readonly string[]): Promise<void> {
-    await this.#request({ act: "listen", port, paths });
+  async listen(port: number, paths: readonly string[], options: StreamOptions = {}): Promise<void> {
+    await this.#request({ act: "listen", port, paths, options });
   }
 
   /** Waits until each stream has its event, and reports how late the events were. */
@@ -41,8 +46,8 @@ function serveReaders() {
   let readers: readonly StreamReader[] = [];
   const serve = async (request: AudienceRequest) => {
     if (request.act === "listen") {
-      const { port, paths } = request;
-      readers = await Promise.all(paths.map((path) => StreamReader.open(port, path)));
+      const { port, paths, options } = request;
+      readers = await Promise.all(paths.map((path) => StreamReader.open(port, path, options)));
     } else {
       // Closed streams are counted below; the bench does not wait for them.
       await Promise.allSettled(readers.map((reader, n) => reader.reached(request.lastIds[n] ?? 0)));

@@ -74,8 +74,17 @@ export class ServerProcess {
   }
 }
 
-export function startBare(): Promise<ServerProcess> {
-  return ServerProcess.start([fileURLToPath(new URL("wire-bare.ts", import.meta.url))]);
+/** The bare server of the bench; with a folder, it can also keep what it is told on the disk. */
+export function startBare(...folder: readonly string[]): Promise<ServerProcess> {
+  return ServerProcess.start([fileURLToPath(new URL("wire-bare.ts", import.meta.url)), ...folder]);
+}
+
+/** The smallest HTTP server with Node. */
+const SMALLEST = `require("node:http").createServer((_, response) => response.end("ok"))
+  .listen(0, "127.0.0.1", function () { console.log("127.0.0.1:" + this.address().port); });`;
+
+export function startSmallest(): Promise<ServerProcess> {
+  return ServerProcess.start(["-e", SMALLEST]);
 }
 
 const ENTRIES = { built: "../bin/fermata.js", sources: "../test/server/entry.fixture.ts" };
@@ -89,11 +98,12 @@ export class ServerHome {
   readonly #needsBuild: boolean;
   #folder = "";
 
-  constructor({ server }: Pick<WireScale, "server">) {
+  /** With the root of another clone, the build that is there. */
+  constructor({ server }: Pick<WireScale, "server">, root: string | null = null) {
     const kind = server === "at hand" ? AT_HAND : server;
-    this.#entry = pathOf(ENTRIES[kind]);
-    this.#isBuilt = kind === "built";
-    this.#needsBuild = server === "built";
+    this.#entry = root === null ? pathOf(ENTRIES[kind]) : join(root, "bin/fermata.js");
+    this.#isBuilt = root !== null || kind === "built";
+    this.#needsBuild = root === null && server === "built";
   }
 
   async open(): Promise<void> {
@@ -101,7 +111,9 @@ export class ServerHome {
     this.#folder = await mkdtemp(join(tmpdir(), "fermata-bench-"));
     for (const name of ["home", "workspace"]) await mkdir(join(this.#folder, name));
     const agents = join(this.#folder, "home", "agents.json");
-    const profiles = { "echo-many": this.#echoProfile(), streaming: STREAMING };
+    const kept = join(this.#folder, "sessions");
+    await mkdir(kept);
+    const profiles = { "echo-many": this.#echoProfile(), ...streamingProfiles(kept) };
     await writeFile(agents, JSON.stringify(profiles));
   }
 
@@ -144,10 +156,15 @@ export class ServerHome {
   }
 }
 
-const AGENT = fileURLToPath(new URL("path-agent.ts", import.meta.url));
+export const STREAMING_AGENT = fileURLToPath(new URL("path-agent.ts", import.meta.url));
 
-/** An agent that costs next to nothing. */
-const STREAMING = { command: process.execPath, args: [AGENT] };
+/** An agent that costs next to nothing: as it is, for many sessions, and with what it has said. */
+function streamingProfiles(folder: string) {
+  const streaming = { command: process.execPath, args: [STREAMING_AGENT] };
+  const many = { ...streaming, limits: { sessionsPerProcess: 1_024 } };
+  const keeping = { ...many, args: [STREAMING_AGENT, "--state", folder] };
+  return { streaming, "streaming-many": many, "streaming-keeping": keeping };
+}
 
 let building: Promise<unknown> | null = null;
 

@@ -1,10 +1,10 @@
 import { Latencies, type Trial } from "./trial.ts";
+import { FRAME_BYTES } from "./wire-bare.ts";
 import { hangUp, post, StreamReader } from "./wire-client.ts";
 import { ServerHome, type ServerProcess, startBare } from "./wire-process.ts";
 import type { WireScale } from "./wire-scale.ts";
 
-/** As counted on the wire: the data of one of echo's chunks, and the frames of a short turn. */
-const FRAME_BYTES = 440;
+/** As counted on the wire: the frames of a short turn of echo. */
 const TURN_FRAMES = 11;
 const CHUNK_BYTES = 100;
 

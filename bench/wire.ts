@@ -2,7 +2,7 @@ import { Latencies, type Trial } from "./trial.ts";
 import { fanOutTrials } from "./wire-fan-out.ts";
 import { idleTrial } from "./wire-idle.ts";
 import { loadTrials } from "./wire-load.ts";
-import { ServerHome, ServerProcess } from "./wire-process.ts";
+import { ServerHome, type ServerProcess, startSmallest } from "./wire-process.ts";
 import { requestTrials } from "./wire-requests.ts";
 import { FULL, type WireScale } from "./wire-scale.ts";
 
@@ -18,10 +18,6 @@ export function wireTrials(scale: WireScale): readonly Trial[] {
 }
 
 export const trials: readonly Trial[] = wireTrials(FULL);
-
-/** The smallest HTTP server with Node. */
-const BARE = `require("node:http").createServer((_, response) => response.end("ok"))
-  .listen(0, "127.0.0.1", function () { console.log("127.0.0.1:" + this.address().port); });`;
 
 /** From the command to the first good answer, over the data of an earlier run. */
 function startTrial(scale: WireScale): Trial {
@@ -46,7 +42,7 @@ function startTrial(scale: WireScale): Trial {
     clear: () => home.close(),
     floor: {
       name: "bare node:http",
-      run: () => run(bare, () => ServerProcess.start(["-e", BARE])),
+      run: () => run(bare, startSmallest),
     },
     subject: { name: "fermata serve", run: () => run(ours, () => home.start()) },
     figures: () => ({ ...ours.figures, ...bare.figures }),

@@ -1,0 +1,94 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Latencies } from "../../trial.ts";
+import type { ServerProcess } from "../../wire-process.ts";
+import { BenchClient, type OwnSession } from "../client.ts";
+import type { Place, StartWay } from "../contestant.ts";
+import { type Findings, P50, rounded, timesOf } from "../measured.ts";
+import type { CompareScale } from "../scale.ts";
+import type { Weight } from "../weigh-probe.ts";
+
+export async function startRows(place: Place, scale: CompareScale): Promise<Findings> {
+  const health = new Latencies("health");
+  const first = new Latencies("first");
+  for (let n = 0; n <= scale.starts; n += 1) {
+    const startedMs = performance.now();
+    await withOwn(place, { agent: "usual" }, async (client, process) => {
+      await process.health();
+      const healthMs = performance.now() - startedMs;
+      await client.create();
+      if (n === 0) return; // It makes the data of a run before, and fills the machine's caches.
+      health.add(healthMs);
+      first.add(performance.now() - startedMs);
+    });
+  }
+  return { health: timesOf(health, P50), first: timesOf(first, P50) };
+}
+
+const PROBE = new URL("../weigh-probe.ts", import.meta.url);
+const MB = 1e6;
+
+/** An answer of about a thousand characters. */
+const TURN = "chunks 10 100";
+
+/** For what ends after an answer: commits, streams that were left. */
+const QUIET_MS = 500;
+
+export async function memoryRows(place: Place, scale: CompareScale): Promise<Findings> {
+  const { warm, sessions, settleMs } = scale.weighed;
+  const [boot] = await withOwn(place, { agent: "many" }, async (_, process) => {
+    await process.health();
+    await pause(settleMs);
+    return [await process.memoryBytes()];
+  });
+  const weights = await withOwn(place, { agent: "many", probe: PROBE }, async (client, process) => {
+    const weigh = async () => {
+      await pause(QUIET_MS);
+      return process.ask<Weight>({ act: "weigh" });
+    };
+    const create = async (count: number) => {
+      const made: OwnSession[] = [];
+      for (let n = 0; n < count; n += 1) made.push(await client.create());
+      return made;
+    };
+    const speak = async (made: readonly OwnSession[]) => {
+      for (const session of made) {
+        const reader = await client.listen(session);
+        await client.turn(session, reader, TURN);
+        reader.leave();
+      }
+    };
+    await speak(await create(warm));
+    const before = await weigh();
+    const made = await create(sessions);
+    const idle = await weigh();
+    await speak(made);
+    const after = await weigh();
+    return [idle, after].map(({ held, resident }) => ({
+      held: held - before.held,
+      resident: resident - before.resident,
+    }));
+  });
+  const each = (bytes: number) => rounded(bytes / sessions / MB);
+  return {
+    boot: { figures: [rounded((boot ?? Number.NaN) / MB)], n: 1 },
+    held: { figures: weights.map(({ held }) => each(held)), n: sessions },
+    resident: { figures: weights.map(({ resident }) => each(resident)), n: sessions },
+  };
+}
+
+/** A server that is started for this, and ended after it. */
+async function withOwn<Found>(
+  place: Place,
+  way: StartWay,
+  act: (client: BenchClient, process: ServerProcess) => Promise<Found>,
+): Promise<Found> {
+  const { address, process, end } = await place.start(way);
+  if (process === null) throw new Error("only a server that the bench starts can be measured so");
+  const client = new BenchClient(address);
+  try {
+    return await act(client, process);
+  } finally {
+    client.leave();
+    await end();
+  }
+}
