@@ -63,7 +63,10 @@ export async function race(sdk: Sdk, request: RaceRequest): Promise<RaceReport> 
   return { sent, hung: sent - settled, verdicts };
 }
 
-process.on?.("message", (request: RaceRequest) => {
-  const sdk = { DaemonClient, DaemonSessionClient };
-  void race(sdk, request).then((report) => process.send?.(report, () => process.exit(0)));
-});
+// Only as a program: where tests load this file, messages are the test runner's.
+if (import.meta.main) {
+  process.on("message", (request: RaceRequest) => {
+    const sdk = { DaemonClient, DaemonSessionClient };
+    void race(sdk, request).then((report) => process.send?.(report, () => process.exit(0)));
+  });
+}
