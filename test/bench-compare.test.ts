@@ -19,7 +19,7 @@ describe("the comparison of servers", () => {
   const none = cellsOf("start", "Fermata", { reason: "it is <not> ours" });
   const results = withCells(noResults(), server, [...create, ...none]);
 
-  it("is a table with goals, which says why a figure is missing and how the others were had", () => {
+  it("is a table with goals, which says how figures were had and why one is missing", () => {
     const lines = textTable(results).split("\n");
     expect(lines.slice(0, 6)).toEqual([
       "                                          goal         Fermata",

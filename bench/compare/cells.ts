@@ -75,5 +75,6 @@ export function circumstancesOf({ cells, machine }: Results): string {
   const when = days.length > 1 ? `${days[0]} to ${days.at(-1)}` : (days[0] ?? "never");
   const { cpu, cores, memoryGb, system, node } = machine;
   const load = `${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}`;
-  return `${when}, ${cpu}, ${cores} cores, ${memoryGb} GiB, ${system}, Node ${node.slice(1)}; load of the machine ${load}`;
+  const machineText = `${cpu}, ${cores} cores, ${memoryGb} GiB, ${system}, Node ${node.slice(1)}`;
+  return `${when}, ${machineText}; load of the machine ${load}`;
 }

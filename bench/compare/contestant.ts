@@ -42,7 +42,7 @@ export interface StartWay {
 
 export interface Started {
   readonly address: ServerAddress;
-  /** Null for a server that somebody else runs. */
+  /** Null for a server that the bench did not start. */
   readonly process: ServerProcess | null;
   end(): Promise<void>;
 }
@@ -103,7 +103,8 @@ export function upstream(): Contestant {
       const inside = (name: string) => join(folder, name);
       for (const name of ["home", "workspace", "sessions"]) await mkdir(inside(name));
       const state = JSON.stringify(["--state", inside("sessions")]);
-      const keeping = `process.argv.push(...${state}); await import(${JSON.stringify(STREAMING_AGENT)});`;
+      const agent = JSON.stringify(STREAMING_AGENT);
+      const keeping = `process.argv.push(...${state}); await import(${agent});`;
       await writeFile(inside("keeping.mjs"), keeping);
       return {
         async start({ agent, probe }) {
@@ -122,7 +123,7 @@ export function upstream(): Contestant {
   };
 }
 
-/** Whatever it wants to tell or fetch stays on this machine. */
+/** Upstream reaches nothing outside of this machine. */
 const OFFLINE = {
   HTTP_PROXY: "http://127.0.0.1:9",
   HTTPS_PROXY: "http://127.0.0.1:9",

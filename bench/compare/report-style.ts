@@ -1,4 +1,4 @@
-/** For light and for dark; the series are told apart without colour by their order and their names. */
+/** For light and for dark. Without colours, series are told apart by their order and names. */
 export const REPORT_STYLE = `
 :root {
   color-scheme: light dark;
@@ -25,15 +25,18 @@ h3 { font-size: 14px; margin: 0 0 8px; }
 .legend b { color: var(--ink); }
 .key { display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin-right: 7px; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14px; }
-th, td { padding: 5px 10px; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums;
+  font-size: 14px; }
+th, td { padding: 5px 10px; border-bottom: 1px solid var(--line); text-align: right;
+  white-space: nowrap; }
 th:first-child { text-align: left; font-weight: 500; }
 thead th { color: var(--faint); font-weight: 500; }
 .met { color: var(--met); font-weight: 600; }
 .missed { color: var(--missed); }
 .met::after { content: " ✓"; } .missed::after { content: " ✗"; }
 .cards { display: grid; gap: 16px; grid-template-columns: repeat(auto-fill, minmax(340px, 1fr)); }
-section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px 4px; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
+  padding: 14px 16px 4px; }
 svg { display: block; width: 100%; height: auto; margin-bottom: 6px; }
 svg text { font-size: 11px; fill: var(--ink); }
 svg text.faint { fill: var(--faint); font-size: 10.5px; }

@@ -59,13 +59,13 @@ const GROUPS = {
     needs: ["agent"],
     rows: [
       row("event", "prompt to the first event", "ms", { p50: 2, p99: 6 })(
-        "From sending a prompt to the first numbered event in the stream of the client that prompts.",
+        "From sending a prompt to the first numbered event in the stream of the same client.",
       ),
       row("words", "prompt to the agent's words", "ms", { p50: null, p99: null })(
         "The same prompts, to the one chunk that the agent says.",
       ),
       row("verdict", "prompt to verdict", "ms", { p50: 4 })(
-        "The same prompts, to turn_complete in the stream of the client that prompts.",
+        "The same prompts, to turn_complete in the stream of the same client.",
       ),
     ],
   },
@@ -117,7 +117,7 @@ const GROUPS = {
         "Resident memory of the server's process, without agents, 3 s after its first answer.",
       ),
       row("held", "memory per live session", "MB", { idle: 0.02, "after a turn": 0.03 })(
-        "What 500 sessions add to heap and buffers after a collection, and what a turn of each adds.",
+        "What 500 sessions add to heaps and buffers after a collection; then a turn of each.",
       ),
       row("resident", "memory per session, resident", "MB", { idle: null, "after a turn": null })(
         "What the same sessions add to the resident memory.",

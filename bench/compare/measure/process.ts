@@ -1,11 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { MemoryReport } from "../../memory-report.ts";
 import { Latencies } from "../../trial.ts";
 import type { ServerProcess } from "../../wire-process.ts";
 import { BenchClient, type OwnSession } from "../client.ts";
 import type { Place, StartWay } from "../contestant.ts";
 import { type Findings, P50, rounded, timesOf } from "../measured.ts";
 import type { CompareScale } from "../scale.ts";
-import type { Weight } from "../weigh-probe.ts";
 
 export async function startRows(place: Place, scale: CompareScale): Promise<Findings> {
   const health = new Latencies("health");
@@ -24,7 +24,7 @@ export async function startRows(place: Place, scale: CompareScale): Promise<Find
   return { health: timesOf(health, P50), first: timesOf(first, P50) };
 }
 
-const PROBE = new URL("../weigh-probe.ts", import.meta.url);
+const PROBE = new URL("../../memory-probe.ts", import.meta.url);
 const MB = 1e6;
 
 /** An answer of about a thousand characters. */
@@ -43,7 +43,7 @@ export async function memoryRows(place: Place, scale: CompareScale): Promise<Fin
   const weights = await withOwn(place, { agent: "many", probe: PROBE }, async (client, process) => {
     const weigh = async () => {
       await pause(QUIET_MS);
-      return process.ask<Weight>({ act: "weigh" });
+      return weightOf(await process.ask<MemoryReport>({ act: "weigh" }));
     };
     const create = async (count: number) => {
       const made: OwnSession[] = [];
@@ -74,6 +74,12 @@ export async function memoryRows(place: Place, scale: CompareScale): Promise<Fin
     held: { figures: weights.map(({ held }) => each(held)), n: sessions },
     resident: { figures: weights.map(({ resident }) => each(resident)), n: sessions },
   };
+}
+
+/** What a process holds in the heaps of its threads and beside them, and what it has resident. */
+function weightOf({ threads, externalBytes, residentBytes }: MemoryReport) {
+  const heaps = threads.reduce((sum, { heapBytes }) => sum + heapBytes, 0);
+  return { held: heaps + externalBytes, resident: residentBytes };
 }
 
 /** A server that is started for this, and ended after it. */
