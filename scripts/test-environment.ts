@@ -104,8 +104,11 @@ function canUseMemory(): boolean {
 function removeOrphans(): void {
   for (const name of readdirSync(MEMORY_DISK)) {
     const pid = Number(name.startsWith(PREFIX) ? name.slice(PREFIX.length) : Number.NaN);
-    if (Number.isSafeInteger(pid) && !isRunning(pid)) {
+    if (!Number.isSafeInteger(pid) || isRunning(pid)) continue;
+    try {
       rmSync(join(MEMORY_DISK, name), { recursive: true, force: true });
+    } catch {
+      // A disk that its run had mounted may still be there: that must not end all later runs.
     }
   }
 }
