@@ -4,12 +4,13 @@ import { PAGE_BYTES_MAX, STORE_ROW_BYTES } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { isId } from "./fields.ts";
 import type { Holder } from "./holder.ts";
+import type { SecretPatterns } from "./secret-filter.ts";
 import type * as S from "./store.ts";
 import type { Page } from "./store.ts";
 
 /** Operations that the surface translates, so that a backend has others in their stead. */
 type Translated =
-  | ("open" | "seize" | "close" | "delete" | "list")
+  | ("open" | "seize" | "close" | "delete" | "list" | "copyPast")
   | ("readDocument" | "listDocuments" | "writeDocument" | "writeBlob" | "readBlob");
 
 /** Operations that a backend offers as they are in the contract; a new one is among them. */
@@ -36,6 +37,17 @@ export interface Backend extends Passed {
   release(key: S.SessionKey, term: number): Promise<Result<void>>;
   remove(key: S.SessionKey, claim: Claim): Promise<Result<void>>;
 
+  /**
+   * Copies inside the store, and looks for secrets: what may have one is not copied but answered,
+   * and the surface reads and redacts it. Without this function it does so with all of it.
+   */
+  copyPast?(
+    key: S.SessionKey,
+    term: number,
+    step: S.PastStep,
+    secrets: SecretPatterns,
+  ): Promise<Result<S.PastCopied | SuspectPast>>;
+
   list(tenantId: TenantId, filter: S.ListFilter, page: ListRange): Promise<Result<ListRows>>;
 
   readDocuments(tenantId: TenantId, query: DocumentQuery): Promise<Result<S.Page<DocumentRow>>>;
@@ -52,6 +64,11 @@ export interface Claim {
   readonly audit: readonly S.JournalEntry[];
   /** A person has decided that its present holder is gone. */
   readonly seizes: boolean;
+}
+
+/** As far as here the past may have a secret in it. */
+export interface SuspectPast {
+  readonly suspect: Pick<S.PastStep, "messages" | "throughEventId">;
 }
 
 /** A position in a list that is ordered by activity, newest first, and then by id. */
@@ -99,7 +116,11 @@ export interface DocumentRow {
  * The first rows of many, as copies: as many as the limits on rows and on bytes allow. Rows are
  * taken one by one, so what they come from may be an open statement, and is not read to its end.
  */
-export function pageOf<Row extends object>(rows: Iterable<Row>, limit: number): Page<Row> {
+export function pageOf<Row extends object>(
+  rows: Iterable<Row>,
+  limit: number,
+  bytesMax: number = PAGE_BYTES_MAX,
+): Page<Row> {
   const page: Row[] = [];
   let bytes = 0;
   for (const row of rows) {
@@ -107,7 +128,7 @@ export function pageOf<Row extends object>(rows: Iterable<Row>, limit: number): 
     for (const value of Object.values(row)) {
       if (typeof value === "string") bytes += Buffer.byteLength(value);
     }
-    const full = page.length === limit || (page.length > 0 && bytes > PAGE_BYTES_MAX);
+    const full = page.length === limit || (page.length > 0 && bytes > bytesMax);
     if (full) return { rows: page, more: true };
     page.push({ ...row });
   }

@@ -181,6 +181,18 @@ export function trimmedThrough(snapshot: Snapshot | undefined, snapshotEventId: 
   return Math.min(snapshot?.trimThrough ?? 0, snapshotEventId);
 }
 
+const PAST_PLACES = ["expectedRevision", "messages", "afterEventId", "throughEventId"] as const;
+
+/** A step of a branch, which is never a branch of itself. */
+export function checkPast(key: SessionKey, step: S.PastStep): Result<void> {
+  if (!owns(step, "from", "epoch", ...PAST_PLACES)) return inherited("step");
+  const isOther = isId(step.from) && step.from !== key.sessionId;
+  if (!isOther) return invalid("from", "it is not the id of another session");
+  if (!isName(step.epoch)) return invalid("epoch", "it must be a short name");
+  const odd = PAST_PLACES.find((name) => !isPlace(step[name]));
+  return odd === undefined ? DONE : invalid(odd, "it is not a whole number");
+}
+
 function checkSlot(slot: Slot): Result<void> {
   if (!owns(slot, "owner", "version", "payload")) return inherited("slots");
   const { owner, version, payload } = slot;

@@ -35,7 +35,7 @@ const FUNCTIONS = {
   writeDocument: true,
   writeBlob: true,
   readBlob: true,
-} as const satisfies Record<Exclude<keyof SessionStore, "contract" | "check">, true>;
+} as const satisfies Record<Exclude<keyof SessionStore, "contract" | "check" | "copyPast">, true>;
 
 /** Stamped on manifests, and perhaps the name of a folder. */
 const STORE_ID = /^[A-Za-z0-9][\w.-]{0,63}$/;

@@ -4,6 +4,7 @@ import { jsonBytes } from "../core/text.ts";
 import { commitBytes, type InputCheck } from "./check.ts";
 import type { Holder } from "./holder.ts";
 import { type Operation, OperationPath, onlyJournal, type StoreSteps } from "./operation.ts";
+import { copyByCommits } from "./past.ts";
 import type * as S from "./store.ts";
 
 /** The store behind decides in which phase it is, and a throw is a failure of its own. */
@@ -76,6 +77,11 @@ export class GuardedStore implements S.SessionStore {
       check: weighed,
       act: (clean) => this.#store.commit(key, term, clean),
     });
+  }
+
+  /** By reads and commits, so that it is our own code that looks for secrets. */
+  copyPast(key: S.SessionKey, term: number, step: S.PastStep) {
+    return this.#read("copyPast", () => copyByCommits(this, key, term, step));
   }
 
   close(key: S.SessionKey, term: number) {

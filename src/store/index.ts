@@ -11,6 +11,7 @@ export type {
   ListPosition,
   ListRange,
   ListRows,
+  SuspectPast,
 } from "./backend.ts";
 export { pageOf } from "./backend.ts";
 export {
@@ -54,5 +55,6 @@ export { SessionLocator } from "./locator.ts";
 export type { StoreSteps } from "./operation.ts";
 export { type Redacted, type Redaction, redactCommit } from "./redaction.ts";
 export { SecretGuard } from "./secret.ts";
+export type { SecretPatterns } from "./secret-filter.ts";
 export type * from "./store.ts";
 export { StoreSurface } from "./surface.ts";

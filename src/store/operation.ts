@@ -9,6 +9,7 @@ import type { StoreLife } from "./lifecycle.ts";
 import type { SessionLocator } from "./locator.ts";
 import { type Redacted, type Redaction, redactWrite } from "./redaction.ts";
 import type { SecretGuard } from "./secret.ts";
+import { type SecretPatterns, secretPatterns } from "./secret-filter.ts";
 import type { Commit, JournalEntry, SessionKey, SessionStore } from "./store.ts";
 
 /** What a server has its store do around each operation. A step that is not given is left out. */
@@ -124,6 +125,11 @@ export class OperationPath {
     });
   }
 
+  /** What the guard looks for; a store without one looks for nothing. */
+  get secrets(): SecretPatterns {
+    return this.#steps.guard?.patterns ?? NO_SECRETS;
+  }
+
   #tellRedacted({ tenantId, sessionId }: WriteTarget, where: readonly string[]) {
     try {
       this.#steps.onRedacted?.({ tenantId, sessionId: sessionId ?? null, where });
@@ -170,6 +176,8 @@ export class OperationPath {
 export function onlyJournal(journal: readonly JournalEntry[]): Commit {
   return { afterEventId: 0, events: [], journal };
 }
+
+const NO_SECRETS = secretPatterns([]);
 
 const NO_CONTENT = onlyJournal([]);
 

@@ -1,5 +1,23 @@
 import type { SecretSpelling, SecretSpellings } from "./secret-spelling.ts";
 
+/** What a filter looks for, as it can be sent to a thread. */
+export interface SecretPatterns {
+  /** Sources of patterns. */
+  readonly plain: readonly string[];
+  readonly base64: readonly string[];
+  /** The shortest secret in base64 has so many letters. */
+  readonly lettersMin: number;
+}
+
+export function secretPatterns(secrets: readonly SecretSpellings[]): SecretPatterns {
+  const base64 = secrets.flatMap((secret) => secret.base64);
+  return {
+    plain: patternsOf(secrets.map(({ plain }) => plain)),
+    base64: patternsOf(base64),
+    lettersMin: base64.reduce((least, { length }) => Math.min(least, length), Infinity),
+  };
+}
+
 /** Spellings in one pattern, in order: V8 is fastest if few of them begin alike. */
 const PATTERN_SPELLINGS_MAX = 64;
 
@@ -10,14 +28,12 @@ const PATTERN_SPELLINGS_MAX = 64;
 export class SecretFilter {
   readonly #plain: readonly RegExp[];
   readonly #base64: readonly RegExp[];
-  /** The shortest secret in base64. */
   readonly #lettersMin: number;
 
-  constructor(secrets: readonly SecretSpellings[]) {
-    const base64 = secrets.flatMap((secret) => secret.base64);
-    this.#plain = patternsOf(secrets.map(({ plain }) => plain));
-    this.#base64 = patternsOf(base64);
-    this.#lettersMin = base64.reduce((least, { length }) => Math.min(least, length), Infinity);
+  constructor({ plain, base64, lettersMin }: SecretPatterns) {
+    this.#plain = plain.map((source) => new RegExp(source));
+    this.#base64 = base64.map((source) => new RegExp(source));
+    this.#lettersMin = lettersMin;
   }
 
   mayHold(text: string): boolean {
@@ -31,12 +47,12 @@ function isIn(patterns: readonly RegExp[], text: string): boolean {
   return false;
 }
 
-function patternsOf(spellings: readonly SecretSpelling[]): readonly RegExp[] {
+function patternsOf(spellings: readonly SecretSpelling[]): readonly string[] {
   const beginnings = spellings.map(({ beginning }) => beginning).sort();
   const groups = Math.ceil(beginnings.length / PATTERN_SPELLINGS_MAX);
   return Array.from({ length: groups }, (_, group) => {
     const from = group * PATTERN_SPELLINGS_MAX;
-    return new RegExp(beginnings.slice(from, from + PATTERN_SPELLINGS_MAX).join("|"));
+    return beginnings.slice(from, from + PATTERN_SPELLINGS_MAX).join("|");
   });
 }
 

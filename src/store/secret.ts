@@ -9,7 +9,7 @@ import { DONE, type Result } from "../core/result.ts";
 import { cutText } from "../core/text.ts";
 import { invalid } from "./check.ts";
 import { SecretBeginnings } from "./secret-beginnings.ts";
-import { SecretFilter } from "./secret-filter.ts";
+import { SecretFilter, type SecretPatterns, secretPatterns } from "./secret-filter.ts";
 import {
   formsOf,
   mergeSpans,
@@ -63,6 +63,11 @@ export class SecretGuard {
     this.#changed();
   }
 
+  /** For a thread that looks through texts which are there already: it never misses a secret. */
+  get patterns(): SecretPatterns {
+    return secretPatterns([...this.#known.values()].map(({ spellings }) => spellings));
+  }
+
   #changed() {
     this.#filter = null;
     this.#beginnings = null;
@@ -114,7 +119,7 @@ export class SecretGuard {
   /** The hot path: for all but the largest lists one test, and nothing is made. */
   #mayHold(text: string): boolean {
     if (this.#known.size === 0) return false;
-    this.#filter ??= new SecretFilter([...this.#known.values()].map(({ spellings }) => spellings));
+    this.#filter ??= new SecretFilter(this.patterns);
     return this.#filter.mayHold(text);
   }
 

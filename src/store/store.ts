@@ -5,6 +5,17 @@ import type { Result } from "../core/result.ts";
 import type { Audience } from "../core/session/visibility.ts";
 import type { SessionState } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
+import type { PastCopied, PastStep } from "./past.ts";
+import type {
+  Document,
+  DocumentWrite,
+  JournalEntry,
+  JournalQuery,
+  JournalRow,
+} from "./tenant-data.ts";
+
+export type { PastCopied, PastStep } from "./past.ts";
+export type * from "./tenant-data.ts";
 
 /**
  * What every store promises; the conformance kit checks it. No operation throws: what goes wrong
@@ -41,6 +52,13 @@ export interface SessionStore {
 
   /** Durable once it answers; all or nothing; refused if the term is not the current one. */
   commit(key: SessionKey, term: number, commit: Commit): Promise<Result<Committed>>;
+
+  /**
+   * One step of a branch: the session goes on with messages and folded turns of another one of its
+   * tenant, in its own name and under its own numbers, as many as one step may have. All or
+   * nothing, and a snapshot. A store of a third party need not have it: a server reads and commits.
+   */
+  copyPast(key: SessionKey, term: number, step: PastStep): Promise<Result<PastCopied>>;
 
   /** Gives ownership up. Closing what one does not own any more is harmless. */
   close(key: SessionKey, term: number): Promise<Result<void>>;
@@ -357,42 +375,4 @@ export interface Listing {
   readonly nextCursor: string | null;
   /** Set aside and never deleted: what could not be read, and why. */
   readonly damaged: readonly { readonly sessionId: string; readonly reason: string }[];
-}
-
-export type JournalName = "audit" | "ledger";
-
-export interface JournalEntry {
-  readonly journal: JournalName;
-  readonly key: string;
-  readonly sessionId: SessionId | null;
-  readonly atMs: number;
-  readonly text: string;
-}
-
-export interface JournalRow extends JournalEntry {
-  /** Counts the entries of the tenant's journal, from 1. */
-  readonly seq: number;
-}
-
-export interface JournalQuery extends Range {
-  readonly journal: JournalName;
-  readonly sessionId?: SessionId;
-  readonly key?: string;
-}
-
-export interface Document {
-  readonly kind: string;
-  readonly key: string;
-  readonly version: number;
-  readonly value: JsonObject;
-}
-
-export interface DocumentWrite {
-  readonly kind: string;
-  readonly key: string;
-  readonly expectedVersion: number;
-  /** Null deletes it. */
-  readonly value: JsonObject | null;
-  /** Entries for the tenant's journals about it; checked and bounded as in `appendJournal`. */
-  readonly entries?: readonly JournalEntry[];
 }

@@ -15,6 +15,7 @@ import * as check from "./check.ts";
 import type { Holder } from "./holder.ts";
 import { type OptionRules, readConfig, StoreLife } from "./lifecycle.ts";
 import { type Operation, OperationPath, onlyJournal, type StoreSteps } from "./operation.ts";
+import { copyInside } from "./past.ts";
 import type * as S from "./store.ts";
 
 /**
@@ -125,6 +126,14 @@ export class StoreSurface implements S.SessionStore {
         () => check.checkCommit(key, clean, this.contract),
       ],
       act: (clean) => this.#backend.commit(key, term, clean),
+    });
+  }
+
+  copyPast(key: S.SessionKey, term: number, step: S.PastStep): Promise<Result<S.PastCopied>> {
+    return this.#path.write("copyPast", key, {
+      fields: () => step,
+      check: () => [() => check.checkKey(key), () => check.checkPast(key, step)],
+      act: () => copyInside(this, this.#backend, this.#path.secrets, { key, term, step }),
     });
   }
 

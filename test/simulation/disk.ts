@@ -69,7 +69,9 @@ export class Disk {
     const log = this.log(key);
     if (log === undefined) return;
     if (commit.record !== undefined) {
-      log.isDraft = commit.record.sourceType === UNFINISHED_FORK;
+      const isDraft = commit.record.sourceType === UNFINISHED_FORK;
+      if (log.isDraft && !isDraft) log.copiedThrough = log.lastId;
+      log.isDraft = isDraft;
       log.record = commit.record;
     }
     log.append(commit.events);

@@ -2,6 +2,7 @@ import type { TenantId } from "../../src/core/id.ts";
 import { ACTOR_BYTES_WAITING_MAX } from "../../src/core/limits.ts";
 import { fail, type Result } from "../../src/core/result.ts";
 import type * as S from "../../src/store/index.ts";
+import { copyByCommits } from "../../src/store/past.ts";
 import { nameOf } from "./disk.ts";
 import { Lane } from "./lane.ts";
 import type { Scene } from "./scene.ts";
@@ -66,6 +67,10 @@ export class SimulatedStore implements S.SessionStore {
     });
     this.#weigh(key, -bytes);
     return committed;
+  }
+
+  copyPast(key: S.SessionKey, term: number, step: S.PastStep) {
+    return copyByCommits(this, key, term, step);
   }
 
   close(key: S.SessionKey, term: number) {

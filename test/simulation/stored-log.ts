@@ -42,6 +42,8 @@ export class StoredLog {
   readonly branches = new Set<string>();
   /** A fork is a copy until it is finished: what it says then has happened elsewhere. */
   isDraft = false;
+  /** Where that ends: no client has heard of it, and it cannot be streamed. */
+  copiedThrough = 0;
   record: SessionRecord | null = null;
   readonly epoch: string;
 

@@ -101,7 +101,8 @@ export class Subscriber {
     const { data } = JSON.parse(text);
     const { judge, disk } = this.#scene;
     const { eventsKeptMax } = this.#server().settings;
-    const trimmable = (disk.log(this.key)?.lastId ?? 0) - eventsKeptMax;
+    const { lastId = 0, copiedThrough = 0 } = disk.log(this.key) ?? {};
+    const trimmable = Math.max(copiedThrough, lastId - eventsKeptMax);
     const isMissed = data.earliestAvailableId > this.lastId + 1;
     const isTrimmed = isMissed && data.earliestAvailableId <= trimmable + 1;
     judge.holds(isTrimmed, "P3", () => `${this.name} is at ${this.lastId} and told: ${text}`);

@@ -23,6 +23,9 @@ export const PAGE_ROWS_MAX = 1_000;
 /** Bytes of one page; a page that passes this by its first row has that row only. */
 export const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
 
+/** What one step of a branch copies: the store's thread has other commits to write between two. */
+export const PAST_STEP_BYTES_MAX = 256 * 1_024;
+
 /** What a row weighs beside its text: without this, a million empty events weigh nothing. */
 export const STORE_ROW_BYTES = 64;
 

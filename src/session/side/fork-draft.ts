@@ -1,22 +1,16 @@
-import type { SessionId } from "../../core/id.ts";
-import {
-  ACTOR_BATCH_BYTES_MAX,
-  EVENTS_KEPT_BYTES_MAX,
-  FORK_COMMITS_AT_ONCE_MAX,
-} from "../../core/limits.ts";
+import { EVENTS_KEPT_BYTES_MAX } from "../../core/limits.ts";
 import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { type Command, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
-import { eventIs } from "../../core/session/event-table.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import type {
   Commit,
-  Committed,
   FoldedTurn,
   JournalEntry,
   Manifest,
+  PastStep,
   SessionKey,
   Slot,
   Snapshot,
@@ -71,6 +65,9 @@ export async function deleteUnfinishedForks({
 /** The copy that an agent has made of its side, if it has, and what is known of that side. */
 type AgentCopy = Pick<Session, "agentSessionId" | "agentUsualMode" | "agentOffer">;
 
+/** What is taken over of another session's past. */
+export type Past = Omit<PastStep, "afterEventId" | "expectedRevision">;
+
 /** What the manifest has from elsewhere. */
 type ManifestSource = Pick<Manifest, "mode" | "projectRoot" | "smState">;
 
@@ -90,13 +87,11 @@ export class ForkDraft {
   readonly #atMs: number;
   #term = 0;
   #revision = 0;
-  /** Where the log ends once the commits are stored that are on their way. */
+  /** Where the stored log ends, and what its newest events weigh that no snapshot has closed. */
   #storedThrough = 0;
-  #underWay: Promise<Result<Committed>>[] = [];
-  #underWayBytes = 0;
-  /** What its events weigh that no snapshot has closed yet, and which of the others are kept. */
   #openBytes = 0;
   #window: LogWindow = EMPTY_WINDOW;
+  #turnsCompleted = 0;
 
   constructor(world: SessionWorld, key: SessionKey, source: ManifestSource) {
     this.#world = world;
@@ -145,29 +140,34 @@ export class ForkDraft {
     return DONE;
   }
 
-  addMessages(messages: readonly string[]): Promise<Result<void>> {
-    return this.#commit([], { snapshot: this.#snapshot({ messages }) });
-  }
-
   /** The state of an owner that is not here, as it is; each may be large. */
   addSlot(slot: Slot): Promise<Result<void>> {
     return this.#commit([], { snapshot: this.#snapshot({ slots: [slot] }) });
   }
 
-  /** A folded turn becomes one here too; its events are few, so they are its log as well. */
-  async addTurn(events: readonly LogEvent[]): Promise<Result<void>> {
-    const written = this.#weighed(this.#log.copied(events));
-    if (written.length === 0) return DONE;
-    const [last = [], ...others] = batches(written).toReversed();
-    for (const batch of others.toReversed()) {
-      const committed = await this.#commit(batch, {});
-      if (!committed.ok) return committed;
+  /**
+   * Takes over the past of another session, in steps of bounded size, between which other sessions
+   * are served. `mayGoOn` is asked before each.
+   */
+  async addPast(past: Past, mayGoOn: () => Promise<Result<void>>): Promise<Result<void>> {
+    const { store } = this.#world;
+    let at: Pick<PastStep, "messages" | "afterEventId"> = { messages: 0, afterEventId: 0 };
+    while (at.messages < past.messages || at.afterEventId < past.throughEventId) {
+      const may = await mayGoOn();
+      if (!may.ok) return may;
+      const { messages, afterEventId } = at;
+      const step = { ...past, afterEventId, expectedRevision: this.#revision };
+      const copied = await store.copyPast(this.key, this.#term, step);
+      if (!copied.ok) return copied;
+      at = copied.value;
+      if (at.messages === messages && at.afterEventId === afterEventId) return NOT_WHOLE;
+      this.#revision = copied.value.revision;
+      this.#storedThrough = copied.value.lastEventId;
+      this.#turnsCompleted += copied.value.turnsCompleted;
     }
-    const turn = turnOf(
-      written,
-      written.map(({ event }) => event),
-    );
-    return this.#commit(last, { snapshot: this.#snapshot({ turn }) });
+    this.#log.goesOnAfter(this.#storedThrough);
+    this.#window = { trimThrough: this.#storedThrough, stretches: [] };
+    return DONE;
   }
 
   /** The last step: from here on it is a session, inactive until a client opens it. */
@@ -177,7 +177,7 @@ export class ForkDraft {
     const decided = this.#log.session;
     if (!decided.ok) return decided;
     // A session without a turn has no past that its agent would receive.
-    const turnsCompleted = Math.max(1, this.#log.turnsCompleted);
+    const turnsCompleted = Math.max(1, this.#turnsCompleted);
     const totals = { ...decided.value.totals, turnsCompleted };
     // The agent's own copy has received all of the conversation.
     const agentUntold = side.agentSessionId === null;
@@ -192,14 +192,11 @@ export class ForkDraft {
       journal: this.#log.journal,
       snapshot: { ...snapshot, slots: [core, window] },
     });
-    if (!committed.ok) return committed;
-    const stored = await this.#stored();
-    return stored.ok ? this.#world.store.close(this.key, this.#term) : stored;
+    return committed.ok ? this.#world.store.close(this.key, this.#term) : committed;
   }
 
   /** What cannot be deleted now is deleted after the next start. */
   async discard(): Promise<void> {
-    await this.#stored();
     const { sessionId } = this.key;
     const { epoch, session } = this.#log;
     const audience = session.ok ? (session.value.chosen.audience ?? null) : [];
@@ -208,29 +205,12 @@ export class ForkDraft {
     await this.#world.store.delete(this.key, this.#world.holder, audit);
   }
 
-  /**
-   * Sends a commit without waiting for it: the store writes those that arrive together in one go,
-   * which for many turns is most of what a fork costs. Each says which commit it follows, so none
-   * goes through behind a refused one.
-   */
   async #commit(written: readonly Written[], more: Partial<Commit>): Promise<Result<void>> {
-    const commit = this.#commitOf(written, more);
-    this.#underWay.push(this.#world.store.commit(this.key, this.#term, commit));
-    this.#underWayBytes += weightOf(commit);
-    this.#storedThrough += written.length;
-    if (commit.snapshot !== undefined) this.#revision += 1;
-    const isEnough =
-      this.#underWay.length >= FORK_COMMITS_AT_ONCE_MAX ||
-      this.#underWayBytes >= ACTOR_BATCH_BYTES_MAX;
-    return isEnough ? this.#stored() : DONE;
-  }
-
-  /** Resolves when the store has answered all commits, with the first refusal if there is one. */
-  async #stored(): Promise<Result<void>> {
-    const answers = await Promise.all(this.#underWay);
-    this.#underWay = [];
-    this.#underWayBytes = 0;
-    for (const answer of answers) if (!answer.ok) return answer;
+    const { store } = this.#world;
+    const committed = await store.commit(this.key, this.#term, this.#commitOf(written, more));
+    if (!committed.ok) return committed;
+    this.#revision = committed.value.revision;
+    this.#storedThrough = committed.value.lastEventId;
     return DONE;
   }
 
@@ -246,9 +226,9 @@ export class ForkDraft {
 
   /** Closes all that has been written or is written with it. */
   #snapshot(content: Partial<Snapshot>): Snapshot {
-    const closed = { lastId: this.#log.lastEventId, bytes: this.#openBytes };
     const { eventsKeptMax: eventsMax } = this.#world.settings;
     const bounds = { eventsMax, bytesMax: EVENTS_KEPT_BYTES_MAX };
+    const closed = { lastId: this.#log.lastEventId, bytes: this.#openBytes };
     this.#window = windowWith(this.#window, closed, bounds);
     this.#openBytes = 0;
     return {
@@ -267,11 +247,8 @@ export class ForkDraft {
   }
 }
 
-/** About what it takes in memory while it waits. */
-function weightOf({ events, snapshot }: Commit): number {
-  const texts = [...events, ...(snapshot?.messages ?? []), snapshot?.turn?.text ?? ""];
-  return texts.reduce((sum, { length }) => sum + length, 0);
-}
+/** What its record said is not there, and no step finds it. */
+const NOT_WHOLE = fail("session_corrupt", { reason: "the past that is branched is not whole" });
 
 function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text);
@@ -282,29 +259,13 @@ function turnOf(written: readonly Written[], folded: readonly LogEvent[]): Folde
   return { firstId: written[0]?.id ?? 1, lastId: written.at(-1)?.id ?? 1, text };
 }
 
-/** A turn that says much is written in several steps, like the one that it is a copy of. */
-function batches(written: readonly Written[]): readonly (readonly Written[])[] {
-  const all: Written[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const one of written) {
-    bytes += one.text.length;
-    if (bytes > ACTOR_BATCH_BYTES_MAX) {
-      all.push([]);
-      bytes = one.text.length;
-    }
-    all.at(-1)?.push(one);
-  }
-  return all;
-}
-
-/** The log of a session that is made from another: what the core decides, and copies between. */
-export class ForkLog {
+/** The log of a session that is made from another: what the core decides around the copied past. */
+class ForkLog {
   readonly epoch: string;
   readonly #key: SessionKey;
   readonly #journal: JournalEntry[] = [];
   #session: Session | null = null;
   #lastEventId = 0;
-  #turnsCompleted = 0;
 
   constructor(key: SessionKey, epoch: string) {
     this.#key = key;
@@ -318,11 +279,6 @@ export class ForkLog {
   /** The audit entries, to be written when the fork is finished. */
   get journal(): readonly JournalEntry[] {
     return this.#journal;
-  }
-
-  /** How many of the copied turns were completed. */
-  get turnsCompleted(): number {
-    return this.#turnsCompleted;
   }
 
   get session(): Result<Session> {
@@ -342,27 +298,8 @@ export class ForkLog {
     return ok(writeEvents(decision.events, firstEventId));
   }
 
-  /** What the fork has of a folded turn; perhaps nothing. */
-  copied(turn: readonly LogEvent[]): readonly Written[] {
-    const events = copiedEvents(turn, this.#key.sessionId, this.#lastEventId + 1);
-    this.#lastEventId += events.length;
-    for (const { type, data } of events) {
-      if (type === "turn_complete" && data.turnId !== undefined) this.#turnsCompleted += 1;
-    }
-    return events.map((event) => ({ id: event.id, event, text: JSON.stringify(event) }));
+  /** The past has been copied into it, up to here. */
+  goesOnAfter(lastEventId: number) {
+    this.#lastEventId = lastEventId;
   }
-}
-
-/** What a fork has of a folded turn, in its own name and numbered on from where its log ends. */
-function copiedEvents(
-  turn: readonly LogEvent[],
-  sessionId: SessionId,
-  firstId: number,
-): readonly LogEvent[] {
-  const copied = turn.filter((event) => eventIs(event, "copied"));
-  return copied.map((event, index) => inSession(event, sessionId, firstId + index));
-}
-
-function inSession<Event extends LogEvent>(event: Event, sessionId: SessionId, id: number): Event {
-  return { ...event, id, data: { ...event.data, sessionId } };
 }

@@ -2,21 +2,26 @@ import type { AgentSession } from "../../agent/agent.ts";
 import { promptText } from "../../core/agent-update.ts";
 import type { PromptId, SessionId, TenantId, TurnId } from "../../core/id.ts";
 import { DISPLAY_NAME_CHARS_MAX, FORK_NAMES_MAX, PAGE_ROWS_MAX } from "../../core/limits.ts";
-import type { LogEvent } from "../../core/replay/compact.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import { type Actor, originatorOf, SERVER, userOf } from "../../core/session/command.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import { nameOf } from "../../core/session/title.ts";
 import { isSeenByOthers, sharingOf } from "../../core/session/visibility.ts";
 import { cutText } from "../../core/text.ts";
-import type { FoldedTurn, ListFilter, SessionKey, SessionStore } from "../../store/store.ts";
+import type {
+  FoldedTurn,
+  ListFilter,
+  SessionKey,
+  SessionStore,
+  StoredRecord,
+} from "../../store/store.ts";
 import { isOwnSlot } from "../actor/open.ts";
-import { readMessage } from "../conversation/message.ts";
+import { type ConversationMessage, readMessage } from "../conversation/message.ts";
 import type { LiveSession } from "../live.ts";
 import { eventsIn } from "../replay.ts";
 import { boundCreation } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
-import { ForkDraft } from "./fork-draft.ts";
+import { ForkDraft, type Past } from "./fork-draft.ts";
 
 export interface ForkOptions {
   readonly actor: Actor;
@@ -51,37 +56,38 @@ export async function forkSession(
   const { store } = world;
   const record = await store.readRecord(source.key);
   if (!record.ok) return record;
-  const { messageCount, lastEventId } = record.value;
-  const point = await forkPoint(store, source.key, messageCount, options.turnId);
+  const { messageCount, lastEventId, epoch } = record.value;
+  const point = await forkPoint(store, source.key, record.value, options.turnId);
   if (!point.ok) return point;
   if (point.value === null) return ok(null);
-  const isLast = point.value.messageCount === messageCount;
+  const { messages, throughEventId } = point.value;
+  const isLast = messages === messageCount;
   const agentSessionId = isLast ? await agentCopy(source, options.agent, lastEventId) : null;
   const names = await namesOf(world, source, options);
   if (!names.ok) return names;
   const key = { tenantId: source.key.tenantId, sessionId: world.ids.session() };
   const forked = { key, ...names.value };
-  const end = { ...point.value, lastEventId, agentSessionId };
-  const made = await makeFork(world, source, { forked, end, actor: options.actor });
+  const { sessionId: from } = source.key;
+  const past = { from, epoch, messages, throughEventId };
+  const plan = { forked, past, agentSessionId, actor: options.actor };
+  const made = await makeFork(world, source, plan);
   return made.ok ? ok(forked) : made;
 }
 
 /** What a fork is made of. */
 interface ForkPlan {
   readonly forked: Forked;
-  readonly end: ForkPoint & {
-    /** Where the old log ended when all of this was looked up. */
-    readonly lastEventId: number;
-    readonly agentSessionId: string | null;
-  };
+  readonly past: Past;
+  readonly agentSessionId: string | null;
   readonly actor: Actor;
 }
 
 async function makeFork(
   world: SessionWorld,
   source: LiveSession,
-  { forked, end, actor }: ForkPlan,
+  plan: ForkPlan,
 ): Promise<Result<void>> {
+  const { forked, actor } = plan;
   const { key, displayName } = forked;
   const manifest = await world.store.readManifest(source.key);
   if (!manifest.ok) return manifest;
@@ -93,7 +99,7 @@ async function makeFork(
   const by = { actor, ...(bound && { bound }) };
   const begun = await draft.begin(creation, source.session.chosen.currentCwd, by);
   if (!begun.ok) return begun;
-  const finished = await filled(world, source, draft, end);
+  const finished = await filled(world, source, draft, plan);
   const isTold = finished.ok && isForReaders(source.session, creation, actor);
   const result = isTold ? await announced(world, source, forked, actor) : finished;
   if (!result.ok) await draft.discard();
@@ -104,34 +110,19 @@ async function filled(
   world: SessionWorld,
   { key, session }: LiveSession,
   draft: ForkDraft,
-  end: ForkPlan["end"],
+  { past, agentSessionId }: ForkPlan,
 ): Promise<Result<void>> {
-  const messages = await copyMessages(world, key, end.messageCount, draft);
-  if (!messages.ok) return messages;
   const slots = await copySlots(world, key, draft);
   if (!slots.ok) return slots;
-  const turns = await eachTurnThrough(world.store, key, end, (turn) => draft.addTurn(turn));
+  const copied = await draft.addPast(past, () => hasDisk(world, key));
   const { agentUsualMode = null, agentOffer = null } = session;
-  const { agentSessionId } = end;
-  return turns.ok ? draft.finish({ agentSessionId, agentUsualMode, agentOffer }) : turns;
+  return copied.ok ? draft.finish({ agentSessionId, agentUsualMode, agentOffer }) : copied;
 }
 
-async function copyMessages(
-  { store }: SessionWorld,
-  key: SessionKey,
-  messageCount: number,
-  draft: ForkDraft,
-): Promise<Result<void>> {
-  for (let after = 0; after < messageCount; ) {
-    const limit = Math.min(PAGE_ROWS_MAX, messageCount - after);
-    const page = await store.readMessages(key, { after, limit });
-    if (!page.ok) return page;
-    const { rows } = page.value;
-    const added = await draft.addMessages(rows.map(({ text }) => text));
-    if (!added.ok) return added;
-    after = rows.at(-1)?.id ?? messageCount;
-  }
-  return DONE;
+/** A long past may fill what is left of the tenant's share of the disk. */
+async function hasDisk({ disk }: SessionWorld, { tenantId }: SessionKey): Promise<Result<void>> {
+  const refusal = (await disk?.refusalFor(tenantId)) ?? null;
+  return refusal === null ? DONE : { ok: false, refusal };
 }
 
 /**
@@ -273,12 +264,8 @@ function withEnding(name: string, ending: string): string {
   return `${cutText(name, chars)}${ending}`;
 }
 
-/** Where a conversation is forked: after this turn, which is in it whole. */
-interface ForkPoint {
-  readonly turnId: TurnId;
-  /** How many messages the conversation has up to there. */
-  readonly messageCount: number;
-}
+/** Where a conversation is forked: after a turn that is in it whole. */
+type ForkPoint = Pick<Past, "messages" | "throughEventId">;
 
 /**
  * The end of the given turn, or of the last one. Null if the conversation has no such turn: one
@@ -287,71 +274,33 @@ interface ForkPoint {
 async function forkPoint(
   store: SessionStore,
   key: SessionKey,
-  messageCount: number,
+  { messageCount, lastEventId }: Pick<StoredRecord, "messageCount" | "lastEventId">,
   turnId: TurnId | null,
 ): Promise<Result<ForkPoint | null>> {
-  let point: ForkPoint | null = null;
-  const from = turnId === null ? Math.max(0, messageCount - 1) : 0;
-  for (let after = from; after < messageCount; ) {
-    const page = await store.readMessages(key, { after, limit: PAGE_ROWS_MAX });
-    if (!page.ok) return page;
-    for (const { id, text } of page.value.rows) {
-      after = id;
-      const of = id <= messageCount ? readMessage(text)?.turnId : undefined;
-      if (of !== undefined && (turnId === null || of === turnId)) {
-        point = { turnId: of, messageCount: id };
-      }
-    }
-    if (!page.value.more) break;
-  }
-  return ok(point);
+  const isOfTurn = (message: ConversationMessage) => turnId === null || message.turnId === turnId;
+  const last = await newestMessage(store, key, messageCount, turnId ?? "", isOfTurn);
+  if (!last.ok || last.value === null) return last.ok ? ok(null) : last;
+  const { id: messages, message } = last.value;
+  const end = await endOfTurn(store, key, lastEventId, message.turnId);
+  return end.ok ? ok({ messages, throughEventId: end.value }) : end;
 }
 
-/**
- * Gives the folded turns of a session up to and with the given one, oldest first, each when the
- * one before has been taken. Stores give them newest first, so the starts of the pages are
- * found first; then never more than one page is held.
- */
-async function eachTurnThrough(
+/** The last event of a turn, sought backwards; 0 if the log has no such turn. */
+async function endOfTurn(
   store: SessionStore,
   key: SessionKey,
-  through: { readonly turnId: TurnId; readonly lastEventId: number },
-  take: (events: readonly LogEvent[]) => Promise<Result<void>>,
-): Promise<Result<void>> {
-  const starts = await pageStarts(store, key, through);
-  if (!starts.ok) return starts;
-  for (const before of starts.value.toReversed()) {
-    const page = await store.readTurns(key, { before, limit: PAGE_ROWS_MAX });
-    if (!page.ok) return page;
-    for (const turn of page.value.rows.toReversed()) {
-      const taken = await take(eventsIn(turn));
-      if (!taken.ok) return taken;
-    }
-  }
-  return DONE;
-}
-
-/** Where the pages begin that lead back from the end of that turn; none if it is not there. */
-async function pageStarts(
-  store: SessionStore,
-  key: SessionKey,
-  { turnId, lastEventId }: { readonly turnId: TurnId; readonly lastEventId: number },
-): Promise<Result<readonly number[]>> {
-  const starts: number[] = [];
-  let isFound = false;
+  lastEventId: number,
+  turnId: TurnId,
+): Promise<Result<number>> {
+  let limit = FIRST_ROWS;
   for (let before = lastEventId + 1; ; ) {
-    const page = await store.readTurns(key, { before, limit: PAGE_ROWS_MAX });
+    const page = await store.readTurns(key, { before, limit });
     if (!page.ok) return page;
     const { rows, more } = page.value;
-    const last = isFound ? undefined : rows.find((turn) => hasVerdict(turn, turnId));
-    if (last !== undefined) {
-      isFound = true;
-      before = last.lastId + 1;
-      continue;
-    }
-    if (isFound) starts.push(before);
-    if (!more) return ok(starts);
+    const found = rows.find((turn) => hasVerdict(turn, turnId));
+    if (found !== undefined || !more) return ok(found?.lastId ?? 0);
     before = rows.at(-1)?.lastId ?? 0;
+    limit = Math.min(limit * 2, PAGE_ROWS_MAX);
   }
 }
 
@@ -364,7 +313,7 @@ function hasVerdict(turn: FoldedTurn, turnId: TurnId): boolean {
 
 /**
  * The completed turn that goes by this name: its own, or that of its prompt. Null if the
- * conversation has none. The newest messages are looked at first.
+ * conversation has none.
  */
 export async function turnOfRecord(
   store: SessionStore,
@@ -373,20 +322,49 @@ export async function turnOfRecord(
 ): Promise<Result<TurnId | null>> {
   const record = await store.readRecord(key);
   if (!record.ok) return record;
-  for (let through = record.value.messageCount; through > 0; ) {
-    const from = Math.max(0, through - PAGE_ROWS_MAX);
+  const { messageCount } = record.value;
+  const found = await newestMessage(store, key, messageCount, recordId, (message) => {
+    const promptId = message.role === "user" ? message.promptId : null;
+    return message.turnId === recordId || promptId === recordId;
+  });
+  return found.ok ? ok(found.value?.message.turnId ?? null) : found;
+}
+
+interface FoundMessage {
+  readonly id: number;
+  readonly message: ConversationMessage;
+}
+
+/**
+ * The newest message that has this text in it and fits. It is sought backwards, in pages that
+ * grow: mostly it is the last one.
+ */
+async function newestMessage(
+  store: SessionStore,
+  key: SessionKey,
+  messageCount: number,
+  text: string,
+  fits: (message: ConversationMessage) => boolean,
+): Promise<Result<FoundMessage | null>> {
+  let size = FIRST_ROWS;
+  for (let through = messageCount; through > 0; ) {
+    const from = Math.max(0, through - size);
+    let found: FoundMessage | null = null;
     for (let after = from; after < through; ) {
       const page = await store.readMessages(key, { after, limit: through - after });
       if (!page.ok) return page;
-      for (const { text } of page.value.rows) {
-        const message = text.includes(recordId) ? readMessage(text) : null;
-        if (message === null) continue;
-        const promptId = message.role === "user" ? message.promptId : null;
-        if (message.turnId === recordId || promptId === recordId) return ok(message.turnId);
+      for (const row of page.value.rows) {
+        const message = row.text.includes(text) ? readMessage(row.text) : null;
+        if (message !== null && fits(message)) found = { id: row.id, message };
       }
       after = page.value.rows.at(-1)?.id ?? through;
     }
+    if (found !== null) return ok(found);
     through = from;
+    size = Math.min(size * 2, PAGE_ROWS_MAX);
   }
   return ok(null);
 }
+
+/** So many rows are looked at first; where they do not have what is sought, twice as many. */
+const FIRST_ROWS = 8;

@@ -171,6 +171,10 @@ export function cannot(ability: keyof World): Unless {
     harness.world[ability] === undefined ? `the harness has no ${ability}` : null;
 }
 
+/** Only a store of a third party may lack it. */
+export const branchless: Unless = ({ harness }) =>
+  typeof harness.store().copyPast === "function" ? null : "it has no copyPast: servers do without";
+
 type CapabilityFlag = Exclude<keyof StoreCapabilities, "snapshotBytesLimit">;
 
 export function whenFalse(flag: CapabilityFlag): Unless {

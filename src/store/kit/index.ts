@@ -1,7 +1,7 @@
 import { ATOMICITY } from "./atomicity.ts";
+import { BRANCH } from "./branch.ts";
 import { CAPABILITY } from "./capability.ts";
 import { BOUND, CONDUCT } from "./conduct.ts";
-import { CUT } from "./cut.ts";
 import { DAMAGE } from "./damage.ts";
 import { DOCUMENT, DOCUMENT_ENTRIES } from "./document.ts";
 import type { Runner, StoreCheck, StoreHarness } from "./harness.ts";
@@ -15,7 +15,7 @@ import { OWNERSHIP } from "./ownership.ts";
 import { FILTER, PAGE } from "./page.ts";
 import { RECORD } from "./record.ts";
 import { REMOVAL, TENANT_REMOVAL } from "./removal.ts";
-import { REOPENING } from "./reopening.ts";
+import { CUT, REOPENING } from "./reopening.ts";
 import { COPY, ROUND_TRIP } from "./round-trip.ts";
 import { CheckStage } from "./stage.ts";
 import { BLOB, JOURNAL, TENANT } from "./tenant.ts";
@@ -59,6 +59,7 @@ const CHECKS: readonly StoreCheck[] = [
   ...BOUND,
   ...TENANT_REMOVAL,
   ...RECORD,
+  ...BRANCH,
 ];
 
 /**

@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
-import { allEvents, entryKeys, leavesNoTrace, refused, unchanged, value } from "./expect.ts";
+import type { StoredText } from "../store.ts";
+import {
+  allEvents,
+  entryKeys,
+  leavesNoTrace,
+  refused,
+  sessionState,
+  unchanged,
+  value,
+} from "./expect.ts";
 import { check, forgetful, inSession, inStore, type StoreCheck } from "./harness.ts";
 import * as sample from "./sample.ts";
-import { ACME, entry, events } from "./sample.ts";
+import { ACME, entry, event, events, message, slot, turn } from "./sample.ts";
 import type { Writer } from "./stage.ts";
 
 /** P. The holder of a session may open it again; the operator may take it from another. */
@@ -194,4 +203,151 @@ async function fencesWhatIsOnItsWay(
   assert.deepEqual(await allEvents(writer.store, writer.key), events(1, taken));
   await isFenced(writer);
   await value(writer.commit({ events: events(taken + 1, 1) }, term));
+}
+
+/** R. A log that cannot go on gets a new identity, and perhaps an earlier end. */
+export const CUT: readonly StoreCheck[] = [
+  inSession("R1: events written in one commit are cut in their middle", async (writer) => {
+    const texts = ["", "𝄐", "b\0c", "", "ein Öl", "x".repeat(70_000), "z", "漢字", ""];
+    const log = texts.map((text, index) => event(index + 1, text));
+    await value(writer.commit({ events: log }));
+    for (const lastEventId of [8, 6, 5, 3, 1]) {
+      await value(cut(writer, lastEventId));
+      await endsAt(writer, log.slice(0, lastEventId), `epoch of ${lastEventId}`);
+    }
+    const more = [event(2, "new"), event(3, "newer")];
+    assert.equal((await value(writer.commit({ events: more }))).lastEventId, 3);
+    await endsAt(writer, [event(1, ""), ...more], "epoch of 1");
+  }),
+
+  inSession(
+    "R2: a log is cut between two commits, and goes on from there",
+    async (writer, store) => {
+      for (const first of [1, 3, 5]) await value(writer.commit({ events: events(first, 2) }));
+      await value(cut(writer, 4, [entry("cut")]));
+      await endsAt(writer, events(1, 4), "epoch of 4");
+      assert.deepEqual(await entryKeys(store, ACME), ["cut"]);
+      await refused(writer.commit({ events: events(7, 1) }), "event_gap");
+      await refused(writer.commit({ afterEventId: 6 }), "event_gap");
+      const other = [event(5, "another fifth")];
+      await value(writer.commit({ events: other }));
+      await endsAt(writer, [...events(1, 4), ...other], "epoch of 4");
+    },
+  ),
+
+  inSession("R3: a cut at the end takes no event, and still renews the epoch", async (writer) => {
+    await value(cut(writer, 0));
+    await endsAt(writer, [], "epoch of 0");
+    await value(writer.append(3));
+    await value(cut(writer, 3));
+    await endsAt(writer, events(1, 3), "epoch of 3");
+  }),
+
+  inSession(
+    "R4: a cut changes nothing of the snapshot, nor of who owns it",
+    async (writer, store) => {
+      const full = { messages: [message("a")], slots: [slot("core", "x")], turn: turn(1, 2) };
+      await value(writer.snapshot(full, { events: events(1, 2) }));
+      const before = await sessionState(store, writer.key);
+      await value(writer.append(3));
+      await value(cut(writer, 2));
+      const record = { ...before.record, epoch: "epoch of 2" };
+      assert.deepEqual(await sessionState(store, writer.key), { ...before, record });
+      assert.deepEqual(await value(writer.append(1)), { revision: 1, lastEventId: 3 });
+    },
+  ),
+
+  inSession("R5: no cut goes behind the last snapshot, or past the end", async (writer, store) => {
+    await value(writer.snapshot({}, { events: events(1, 3) }));
+    await value(writer.append(3));
+    for (const lastEventId of [0, 2, 7, 100, -1, 3.5, Number.NaN, "4" as never, null as never]) {
+      const act = () => cut(writer, lastEventId, [entry("never")]);
+      await leavesNoTrace(store, ACME, act, "invalid_store_input");
+    }
+    for (const epoch of ["", "x".repeat(513), "half \ud800", 7 as never, undefined as never]) {
+      const change = { lastEventId: 4, epoch, audit: [] };
+      const act = () => store.cutLog(writer.key, writer.term, change);
+      await leavesNoTrace(store, ACME, act, "invalid_store_input");
+    }
+    await value(cut(writer, 3));
+  }),
+
+  inSession("R6: only its owner cuts a log", async (writer, store) => {
+    await value(writer.append(3));
+    const change = { lastEventId: 1, epoch: "never", audit: [entry("never")] };
+    for (const term of [writer.term + 1, writer.term - 1, 0, Number.NaN]) {
+      const act = () => store.cutLog(writer.key, term, change);
+      await leavesNoTrace(store, ACME, act, "writer_lost");
+    }
+    await value(writer.close());
+    const act = () => store.cutLog(writer.key, writer.term, change);
+    await leavesNoTrace(store, ACME, act, "writer_lost");
+  }),
+
+  inSession("R7: a log that was trimmed is cut like any other", async (writer) => {
+    await value(writer.append(6));
+    await value(writer.snapshot({ trimThrough: 4 }));
+    await value(writer.append(3));
+    await value(cut(writer, 7));
+    await endsAt(writer, events(5, 3), "epoch of 7");
+    await value(cut(writer, 6));
+    await endsAt(writer, events(5, 2), "epoch of 6");
+    await value(writer.snapshot({ trimThrough: 6 }));
+    await value(cut(writer, 6));
+    await endsAt(writer, [], "epoch of 6");
+    await value(writer.commit({ events: events(7, 1) }));
+    await endsAt(writer, events(7, 1), "epoch of 6");
+  }),
+
+  inSession("R8: a cut has its place among commits that do not wait for it", async (writer) => {
+    const results = await Promise.all([
+      writer.commit({ events: events(1, 5) }),
+      cut(writer, 3),
+      writer.commit({ events: events(6, 1) }),
+      writer.commit({ events: [event(4, "another"), event(5, "and one more")] }),
+      cut(writer, 4),
+      writer.commit({ events: events(5, 2) }),
+    ]);
+    assert.deepEqual(
+      results.map(({ ok }) => ok),
+      [true, true, false, true, true, true],
+    );
+    await endsAt(writer, [...events(1, 3), event(4, "another"), ...events(5, 2)], "epoch of 4");
+  }),
+
+  inSession(
+    "R9: what was cut stays cut through a restart",
+    async (writer, store, stage) => {
+      await value(writer.append(9));
+      await value(cut(writer, 4));
+      await value(writer.commit({ events: [event(5, "another")] }));
+      await value(writer.close());
+      const before = await sessionState(store, writer.key);
+      const next = await stage.restart(store);
+      assert.deepEqual(await sessionState(next, writer.key), before);
+      assert.deepEqual(before.events, [...events(1, 4), event(5, "another")]);
+      const { term, record } = await value(next.open(writer.key, sample.holder(), []));
+      assert.deepEqual([record.epoch, record.lastEventId], ["epoch of 4", 5]);
+      await value(next.commit(writer.key, term, sample.commit({ events: events(6, 1) })));
+    },
+    forgetful,
+  ),
+];
+
+function cut({ store, key, term }: Writer, lastEventId: number, audit = [entry("cut")]) {
+  return store.cutLog(key, term, { lastEventId, epoch: `epoch of ${lastEventId}`, audit });
+}
+
+/** The log has these events and no others, by every way of asking. */
+async function endsAt({ store, key }: Writer, log: readonly StoredText[], epoch: string) {
+  assert.deepEqual(await allEvents(store, key), log);
+  assert.deepEqual(await allEvents(store, key, 1), log);
+  const record = await value(store.readRecord(key));
+  const page = await value(store.readEvents(key, { after: 0, limit: 1_000 }));
+  const { earliestEventId } = page;
+  const lastEventId = earliestEventId + log.length - 1;
+  assert.deepEqual(page, { events: log, epoch, earliestEventId, lastEventId });
+  assert.equal(log[0]?.id ?? earliestEventId, earliestEventId);
+  const { epoch: own, lastEventId: end, earliestEventId: first } = record;
+  assert.deepEqual([own, first, end], [epoch, earliestEventId, lastEventId]);
 }

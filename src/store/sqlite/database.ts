@@ -82,6 +82,11 @@ export class TenantDatabase {
     return pageOf(this.#rows(sql, values), limit);
   }
 
+  /** As many rows as weigh so much; but always one. */
+  pageWithin(bytesMax: number, sql: string, ...values: readonly unknown[]): Page<SqlRow> {
+    return pageOf(this.#rows(sql, values), Number.POSITIVE_INFINITY, bytesMax);
+  }
+
   *#rows(sql: string, values: readonly unknown[]): Generator<SqlRow> {
     for (const row of this.#prepared(sql).iterate(...values)) if (isRow(row)) yield row;
   }

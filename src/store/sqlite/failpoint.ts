@@ -23,6 +23,11 @@ export const SQLITE_FAILPOINTS = [
   "sqlite-after-tenant-removal",
 ] as const;
 
-export function step(name: (typeof SQLITE_FAILPOINTS)[number]) {
+/** The steps that only a branch has; tests of branches kill it there. */
+const BRANCH_FAILPOINTS = ["sqlite-amid-copy"] as const;
+
+type Failpoint = (typeof SQLITE_FAILPOINTS | typeof BRANCH_FAILPOINTS)[number];
+
+export function step(name: Failpoint) {
   failpoint(name);
 }

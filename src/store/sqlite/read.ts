@@ -84,11 +84,9 @@ function readTurns(
   let expected = lastTurnBefore(db, number, before) ?? turnCount;
   const turns: S.FoldedTurn[] = [];
   for (const row of page) {
-    const { id, first_id: firstId, last_id: lastId, text } = row;
-    const whole = typeof text === "string" && id === expected;
-    const sum = rows.rowChecksum(expected, Number(firstId), Number(lastId), String(text));
-    if (!whole || sum !== row.checksum) return rows.damaged(`turn ${expected}`);
-    turns.push({ firstId: Number(firstId), lastId: Number(lastId), text });
+    const turn = rows.readTurn(row, expected);
+    if (!turn.ok) return turn;
+    turns.push(turn.value);
     expected -= 1;
   }
   return more === expected > 0 ? ok({ rows: turns, more }) : rows.damaged(`turn ${expected}`);

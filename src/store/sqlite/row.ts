@@ -4,7 +4,14 @@ import { fail, ok, type Result } from "../../core/result.ts";
 import { migrateLegacyStatus } from "../../core/status.ts";
 import { checkManifest } from "../fields.ts";
 import type { Holder } from "../holder.ts";
-import type { Manifest, SessionRecord, Slot, StoredRecord, StoredText } from "../store.ts";
+import type {
+  FoldedTurn,
+  Manifest,
+  SessionRecord,
+  Slot,
+  StoredRecord,
+  StoredText,
+} from "../store.ts";
 import type { SqlRow } from "./database.ts";
 
 /** Stamped on every manifest and every row of a session. */
@@ -194,6 +201,23 @@ export function readTexts(
   }
   return ok(texts);
 }
+
+/** A folded turn with its checksum and the number that is expected, or word of the damage. */
+export function readTurn(row: SqlRow, expected: number): Result<FoldedTurn> {
+  const { id, first_id: firstId, last_id: lastId, text } = row;
+  const whole = typeof text === "string" && id === expected;
+  const sum = rowChecksum(expected, Number(firstId), Number(lastId), String(text));
+  if (!whole || sum !== row.checksum) return damaged(`turn ${expected}`);
+  return ok({ firstId: Number(firstId), lastId: Number(lastId), text });
+}
+
+export const INSERT_MESSAGE =
+  "INSERT INTO messages (number, id, text, checksum) VALUES (?, ?, ?, ?)";
+
+export const INSERT_TURN =
+  "INSERT INTO turns (number, id, first_id, last_id, text, checksum) VALUES (?, ?, ?, ?, ?, ?)";
+
+export const TRIM_EVENTS = "DELETE FROM events WHERE number = ? AND last_id <= ?";
 
 export function damaged(what: string): Result<never> {
   return fail("session_corrupt", { reason: `${what} does not have its checksum` });

@@ -1,14 +1,24 @@
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
-import type { Claim } from "../backend.ts";
+import type { Claim, SuspectPast } from "../backend.ts";
 import { checkCut, checkPosition, trimmedThrough } from "../check.ts";
 import { describeHolder, type Holder, isThisProcess, mayTake } from "../holder.ts";
+import type { SecretPatterns } from "../secret-filter.ts";
 import type * as S from "../store.ts";
 import { LAST_NUMBER, LAST_TERM, type WriteBatch } from "./batch.ts";
 import { noSession, operation } from "./calls.ts";
 import { step } from "./failpoint.ts";
+import { copyPage } from "./past.ts";
 import { readSlots } from "./read.ts";
 import * as rows from "./row.ts";
-import { INSERT_RUN, RUNS_AFTER, readRun, runValues } from "./row.ts";
+import {
+  INSERT_MESSAGE,
+  INSERT_RUN,
+  INSERT_TURN,
+  RUNS_AFTER,
+  readRun,
+  runValues,
+  TRIM_EVENTS,
+} from "./row.ts";
 import { appendEntries, freshEntries, TENANT_WRITES } from "./tenant.ts";
 
 /**
@@ -88,6 +98,20 @@ function commit(
   const fresh = { ...change, journal: entries.value };
   const { revision, lastEventId } = apply(batch, owned.value, fresh);
   return ok({ revision, lastEventId });
+}
+
+function copyPast(
+  batch: WriteBatch,
+  key: S.SessionKey,
+  term: number,
+  step: S.PastStep,
+  secrets: SecretPatterns,
+): Result<S.PastCopied | SuspectPast> {
+  const owned = ownedSession(batch, key, term);
+  if (!owned.ok) return owned;
+  const source = batch.session(step.from);
+  if (!source.ok) return source;
+  return copyPage(batch, { branch: owned.value, source: source.value, step }, secrets);
 }
 
 function ownedSession(batch: WriteBatch, { sessionId }: S.SessionKey, term: number) {
@@ -224,11 +248,7 @@ function remove(batch: WriteBatch, { sessionId }: S.SessionKey, claim: Claim): R
 const SESSION_TABLES = ["events", "turns", "messages", "slots", "sessions"] as const;
 
 const RUN_THAT_ENDS = "SELECT 1 FROM events WHERE number = ? AND last_id = ?";
-const TRIM_EVENTS = "DELETE FROM events WHERE number = ? AND last_id <= ?";
 const CUT_EVENTS = "DELETE FROM events WHERE number = ? AND last_id > ?";
-const INSERT_MESSAGE = "INSERT INTO messages (number, id, text, checksum) VALUES (?, ?, ?, ?)";
-const INSERT_TURN =
-  "INSERT INTO turns (number, id, first_id, last_id, text, checksum) VALUES (?, ?, ?, ?, ?, ?)";
 const COUNT_SLOTS = "SELECT count(*) AS count FROM slots WHERE number = ?";
 const WRITE_SLOT = `
   INSERT OR REPLACE INTO slots (number, owner, version, payload, checksum)
@@ -241,6 +261,7 @@ export const WRITES = {
   acquire: operation(acquire, noSession),
   commit: operation(commit, noSession),
   release: operation(release, () => DONE),
+  copyPast: operation(copyPast, noSession),
   cutLog: operation(cutLog, noSession),
   remove: operation(remove, noSession),
   ...TENANT_WRITES,

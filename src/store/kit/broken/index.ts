@@ -1,4 +1,5 @@
 import type { SessionStore } from "../../store.ts";
+import * as branch from "./branch.ts";
 import * as identity from "./identity.ts";
 import * as ownership from "./identity.ts";
 import * as tenant from "./identity.ts";
@@ -219,6 +220,36 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     store: row.readsWhatItRemembers,
     by: ["18"],
     saying: /readRecord/,
+  },
+  "branches in the name of the source": {
+    store: branch.keepsItsSourcesName,
+    by: ["W1"],
+    saying: /s-1/,
+  },
+  "branches more than was asked for": {
+    store: branch.copiesEverything,
+    by: ["W2"],
+    saying: /strictly equal/,
+  },
+  "deletes branches with their source": {
+    store: branch.diesWithItsSource,
+    by: ["W3"],
+    saying: /session_not_found/,
+  },
+  "branches for a writer that is lost": {
+    store: branch.branchesForAnybody,
+    by: ["W4"],
+    saying: /accepted, instead of writer_lost/,
+  },
+  "branches the session of another tenant": {
+    store: branch.findsOtherTenants,
+    by: ["W5"],
+    saying: /accepted, instead of session_not_found/,
+  },
+  "answers that a branch is whole, and leaves out a turn": {
+    store: branch.leavesOutTurns,
+    by: ["W1", "W6"],
+    saying: /2 !== 3/,
   },
   "loses documents between two pages": {
     store: loss.losesDocumentsBetweenPages,

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { sessionState, value } from "../kit/expect.ts";
+import * as sample from "../kit/sample.ts";
+import { withStore } from "./damage.fixture.ts";
+
+const FROM = sample.keyOf("source");
+const TO = sample.keyOf("branch");
+
+const STEP = {
+  ...{ from: FROM.sessionId, epoch: "epoch-1", expectedRevision: 0, messages: 3 },
+  ...{ afterEventId: 0, throughEventId: 3 },
+};
+
+function eventText(id: number) {
+  const data = { sessionId: FROM.sessionId, turnId: `turn ${id}` };
+  return JSON.stringify({ id, v: 1, type: "turn_complete", data });
+}
+
+describe("P6: a source that is damaged", () => {
+  it.each([
+    ["a turn has another text", "UPDATE turns SET text = replace(text, 'turn 2', 'turn 9')"],
+    ["a turn is gone", "DELETE FROM turns WHERE id = 2"],
+    ["the last turn is gone", "DELETE FROM turns WHERE id = 3"],
+    ["a message has another text", "UPDATE messages SET text = 'other' WHERE id = 2"],
+    ["a message is gone", "DELETE FROM messages WHERE id = 1"],
+    ["the last message is gone", "DELETE FROM messages WHERE id = 3"],
+  ])("is not branched: %s", async (_, sql) => {
+    await withStore(async (world) => {
+      expect(await world.start()).toMatchObject({ ok: true });
+      const { store } = world;
+      const { storeId } = store.contract;
+      const made = (key: typeof FROM) =>
+        value(store.create(key, sample.newSession(sample.manifest(key, storeId))));
+      const { term } = await made(FROM);
+      for (let n = 1; n <= 3; n += 1) {
+        const turn = { firstId: n, lastId: n, text: `[${eventText(n)}]` };
+        const messages = [sample.message(`${n}`)];
+        const manifest = sample.manifest(FROM, storeId);
+        const snapshot = sample.snapshot(manifest, n - 1, { messages, turn });
+        const events = [{ id: n, text: eventText(n) }];
+        await value(store.commit(FROM, term, sample.commit({ events, snapshot })));
+      }
+      const branch = await made(TO);
+      const before = await sessionState(store, TO);
+      world.tamper(sample.ACME, (db) => db.exec(sql));
+      const answer = await store.copyPast(TO, branch.term, STEP);
+      expect(answer).toMatchObject({ ok: false, refusal: { code: "session_corrupt" } });
+      expect(await sessionState(store, TO)).toEqual(before);
+    });
+  });
+});
