@@ -98,3 +98,13 @@ export const EXTENSION_MEMORY_LOOK_MS = 500;
 /** What an extension is told or answers at a time, beside its slot. */
 export const EXTENSION_ANSWER_BYTES_MAX = 64 * 1_024;
 export const EXTENSION_NOTES_MAX = 64;
+
+/** Files and directories of one extension, and what its files weigh together. */
+export const EXTENSION_ENTRIES_MAX = 2_000;
+export const EXTENSION_CODE_BYTES_MAX = 16 * 1_024 * 1_024;
+
+/** Extensions in one folder of them; one that has more is no place for extensions. */
+export const EXTENSIONS_FOUND_MAX = 256;
+
+/** Contents of extensions that an operator trusts; the oldest is forgotten first. */
+export const EXTENSIONS_TRUSTED_MAX = 1_000;
