@@ -57,3 +57,43 @@ describe("P10: a replay", () => {
     expect(await replay).toMatchObject({ ok: true });
   });
 });
+
+describe("P3: a replay", () => {
+  /** Two finished turns of two events each, and an event after them. */
+  async function twoTurns() {
+    const store = await openMemoryStore();
+    const key = keyOf("s");
+    const data = { update: { sessionUpdate: "plan", entries: [] } };
+    const event = (id: number) => JSON.stringify({ id, v: 1, type: "session_update", data });
+    const own = manifest({ sessionId: key.sessionId });
+    const commitOfTurn = (firstId: number, expectedRevision: number) => {
+      const texts = [event(firstId), event(firstId + 1)];
+      const turn = { firstId, lastId: firstId + 1, text: `[${texts.join(",")}]` };
+      const snapshot = snapshotOf({ manifest: own, expectedRevision, turn });
+      return commitOf({ afterEventId: firstId - 1, events: texts, snapshot });
+    };
+    const made = await store.create(key, newSession("s", { commit: commitOfTurn(1, 0) }));
+    if (!made.ok) expect.fail(made.refusal.code);
+    const { term } = made.value;
+    await store.commit(key, term, commitOfTurn(3, 1));
+    await store.commit(key, term, commitOf({ afterEventId: 4, events: [event(5)] }));
+    return { store, key };
+  }
+
+  it.each([
+    [5, [1, 2, 3, 4], [5]],
+    [4, [1, 2, 3, 4], []],
+    // The last verdict is in the store, but not published yet.
+    [3, [1, 2], [3]],
+  ])("through event %i has each once: finished %j, then %j", async (through, turns, open) => {
+    const { store, key } = await twoTurns();
+    const order = { through, mode: "full", bounds: SETTINGS.replay } as const;
+    const replay = await replayOf({ store, yield: async () => {} }, key, order);
+    if (!replay.ok) expect.fail(replay.refusal.code);
+    const { compactedText, liveJournal, lastEventId } = replay.value;
+    const idsOf = (events: readonly object[]) => events.map((one) => Object(one).id);
+    expect(idsOf(JSON.parse(compactedText))).toEqual(turns);
+    expect(idsOf(liveJournal)).toEqual(open);
+    expect(lastEventId).toBe(through);
+  });
+});

@@ -51,10 +51,14 @@ export async function replayOf(
   const through = Math.min(publishedThrough, record.value.lastEventId);
   const { compactedBytesMax: maxBytes } = bounds;
   const last = Math.min(snapshotEventId, through);
-  const past = await storedTurns(store, key, last, { maxBytes, turnsMax });
+  // As a rule the turns end where the snapshot does, so what follows is read beside them.
+  const [past, ahead] = await Promise.all([
+    storedTurns(store, key, last, { maxBytes, turnsMax }),
+    eventsBetween(store, key, last, through),
+  ]);
   if (!past.ok) return past;
   const { turns, lastId, hasMore } = past.value;
-  const open = await eventsBetween(store, key, lastId, through);
+  const open = lastId === last ? ahead : await eventsBetween(store, key, lastId, through);
   if (!open.ok) return open;
   const { kept, cut } = newestTurns(turns, maxBytes);
   if (past.value.bytes > REPLAY_YIELD_CHARS) await world.yield();
@@ -113,7 +117,8 @@ interface PastTurns {
   readonly bytes: number;
 }
 
-const TURNS_AT_ONCE = 100;
+/** Most sessions are one page; larger ones are not read much further than they are shown. */
+const TURNS_AT_ONCE = 250;
 
 const MOVED = "the log moved on while it was read";
 
@@ -142,7 +147,7 @@ export function verdictsShown({ turns, liveJournal }: SessionReplay): readonly R
 }
 
 function mayBeVerdict(text: string): boolean {
-  return text.includes('"type":"turn_complete"') || text.includes('"type":"turn_error"');
+  return text.includes('"type":"turn_');
 }
 
 /** The first prompt of which something is shown. */
