@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { optionOf, readAbilities, readSettings } from "./capability.ts";
+import { AGENT_OFFER_BYTES_MAX, AGENT_OFFERS_SHARED_MAX } from "../../core/limits.ts";
+import { optionOf, readAbilities, readSettings, SharedOffers } from "./capability.ts";
 
 describe("what an agent says of itself", () => {
   it("is nothing where it says nothing", () => {
@@ -70,5 +71,26 @@ describe("a session's options", () => {
       models: null,
       configOptions: [],
     });
+  });
+});
+
+describe("what a process offers its sessions", () => {
+  const offerOf = (mode: string) => readSettings({ modes: { currentModeId: mode } });
+
+  it("is one value for all that are offered the same", () => {
+    const offers = new SharedOffers();
+    const first = offers.shared(offerOf("ask"));
+    expect(offers.shared(offerOf("ask"))).toBe(first);
+    expect(offers.shared(offerOf("plan"))).toEqual(offerOf("plan"));
+    expect(offers.shared(offerOf("ask"))).toBe(first);
+  });
+
+  it("P10: is kept for so many different ones, and not if it is huge", () => {
+    const offers = new SharedOffers();
+    const first = offers.shared(offerOf("0"));
+    for (let n = 1; n <= AGENT_OFFERS_SHARED_MAX; n += 1) offers.shared(offerOf(`${n}`));
+    expect(offers.shared(offerOf("0"))).not.toBe(first);
+    const huge = () => offerOf("x".repeat(AGENT_OFFER_BYTES_MAX));
+    expect(offers.shared(huge())).not.toBe(offers.shared(huge()));
   });
 });

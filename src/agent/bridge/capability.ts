@@ -1,5 +1,7 @@
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
+import { AGENT_OFFER_BYTES_MAX, AGENT_OFFERS_SHARED_MAX } from "../../core/limits.ts";
+import { BoundedMap } from "../../platform/bounded-map.ts";
 import { CLIENT_METHODS } from "../../wire/acp.ts";
 import type { ClientAbility } from "../profile/profile.ts";
 import { type OfferedSignIn, readSignIns } from "./sign-in.ts";
@@ -72,6 +74,23 @@ export function readSettings(answer: JsonObject): OfferedSettings {
     models: objectAt(answer, "models"),
     configOptions: Array.isArray(configOptions) ? configOptions.filter(isObject) : [],
   };
+}
+
+/**
+ * What a process has offered its sessions. It offers nearly all of them the same, so that is kept
+ * once, as a value that none of them changes. What differs in one mode or option is another.
+ */
+export class SharedOffers {
+  readonly #byText = new BoundedMap<string, OfferedSettings>(AGENT_OFFERS_SHARED_MAX);
+
+  /** An equal offer that was made before; if there is none, this one. */
+  shared(offer: OfferedSettings): OfferedSettings {
+    const text = JSON.stringify(offer);
+    if (text.length > AGENT_OFFER_BYTES_MAX) return offer;
+    const known = this.#byText.use(text) ?? offer;
+    if (known === offer) this.#byText.set(text, offer);
+    return known;
+  }
 }
 
 /** The option of a category, such as `model`; by its id where an agent gives no categories. */

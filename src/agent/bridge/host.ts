@@ -31,7 +31,7 @@ import type { AgentProfile } from "../profile/profile.ts";
 import type { WorkspaceFiles } from "../workspace/files.ts";
 import type { TerminalsOptions } from "../workspace/terminals.ts";
 import { answered, errorAnswer, isServed, notFound, readRequest } from "./agent-requests.ts";
-import { type AgentAbilities, isWithheld } from "./capability.ts";
+import { type AgentAbilities, isWithheld, SharedOffers } from "./capability.ts";
 import { Claims } from "./claims.ts";
 import { callOf, OpenPages } from "./pages.ts";
 import { describeGone, request } from "./request.ts";
@@ -83,6 +83,7 @@ export class AgentHost {
   readonly pages = new OpenPages();
   /** Bounds the file requests of all its sessions. */
   readonly fileCalls = new Semaphore(AGENT_FILE_CALLS_MAX);
+  readonly offers = new SharedOffers();
   readonly redacted: (text: string) => string;
   readonly #hasOwnHome: boolean;
   /** Resolves when the process has ended and all listeners know. Never rejects. */

@@ -10,7 +10,10 @@ import { Settings } from "./settings.ts";
 class Played {
   readonly asked: string[] = [];
   readonly refuses = new Map<string, ErrorCode>();
-  readonly settings = new Settings((_method, params, settled) => this.#answer(params, settled));
+  readonly settings = new Settings(
+    (_method, params, settled) => this.#answer(params, settled),
+    (offer) => offer,
+  );
   readonly #options: Map<string, string>;
 
   constructor(options: Readonly<Record<string, string>>, answer: JsonObject = {}) {

@@ -55,7 +55,10 @@ export class BridgeSession implements AgentSession {
   readonly files: WorkspaceFiles;
   readonly #host: AgentHost;
   readonly turns: Turns;
-  readonly #settings = new Settings((...call) => this.#control(...call));
+  readonly #settings = new Settings(
+    (...call) => this.#control(...call),
+    (offer) => this.#host.offers.shared(offer),
+  );
   readonly #inbox = new Inbox({
     failed: (thrown) => this.#failed(thrown),
     dropped: () => this.#host.faults.add("dropped_update", this.agentSessionId),

@@ -39,6 +39,20 @@ describe("a session's settings", () => {
     expect(codeOf(hand.session.steer([]))).toBe("agent_unsupported");
   });
 
+  it("P8: are one value in the sessions of a process, until one of them is set", async () => {
+    const stage = new Stage();
+    const profile = stage.echo();
+    const [one, other] = [await stage.connected(profile), await stage.connected(profile)];
+    const before = other.session.offer.modes;
+    expect(one.session.offer.modes).toBe(before);
+    const modes = Object(before).availableModes;
+    await one.session.setMode(modes[1].id);
+    expect(one.session.offer.modes).toMatchObject({ currentModeId: modes[1].id });
+    expect(other.session.offer.modes).toBe(before);
+    await one.session.setMode(modes[0].id);
+    expect(one.session.offer.modes).toEqual(before);
+  });
+
   it("are known as the agent last told them, whoever changed them", async () => {
     const stage = new Stage();
     const hand = await stage.connected(stage.echo());

@@ -21,10 +21,13 @@ type ModelValues = ReadonlyMap<ModelSetting, string | boolean>;
 /** A session's modes and options as the agent last reported them, and how to change them. */
 export class Settings {
   readonly #control: Control;
+  /** The equal value that other sessions have, so that there is one. */
+  readonly #shared: (offer: OfferedSettings) => OfferedSettings;
   #now = NONE;
 
-  constructor(control: Control) {
+  constructor(control: Control, shared: (offer: OfferedSettings) => OfferedSettings) {
     this.#control = control;
+    this.#shared = shared;
   }
 
   get now(): OfferedSettings {
@@ -44,25 +47,29 @@ export class Settings {
   /** Takes what an answer says of them. What it does not name stays as it was. */
   readonly adopt = (answer: JsonObject) => {
     const { modes, models, configOptions } = readSettings(answer);
-    this.#now = {
-      modes: modes ?? this.#now.modes,
-      models: models ?? this.#now.models,
-      configOptions: configOptions.length > 0 ? configOptions : this.#now.configOptions,
-    };
+    this.#change({
+      ...(modes !== null && { modes }),
+      ...(models !== null && { models }),
+      ...(configOptions.length > 0 && { configOptions }),
+    });
   };
+
+  #change(changed: Partial<OfferedSettings>) {
+    this.#now = this.#shared({ ...this.#now, ...changed });
+  }
 
   learn(update: AgentUpdate) {
     const { sessionUpdate } = update;
     if (sessionUpdate === "current_mode_update") this.#inMode(stringAt(update, "currentModeId"));
     if (sessionUpdate === "config_option_update") {
-      this.#now = { ...this.#now, configOptions: readSettings(update).configOptions };
+      this.#change({ configOptions: readSettings(update).configOptions });
     }
   }
 
   #inMode(currentModeId: string | null) {
     const { modes } = this.#now;
     if (modes === null || currentModeId === null) return;
-    this.#now = { ...this.#now, modes: { ...modes, currentModeId } };
+    this.#change({ modes: { ...modes, currentModeId } });
   }
 
   async setModelConfig(parts: readonly ModelPart[]): Promise<ModelRefusal | null> {
@@ -99,7 +106,7 @@ export class Settings {
 
   async #callSetModel(modelId: string): Promise<Result<void>> {
     const chosen = () => {
-      this.#now = { ...this.#now, models: { ...this.#now.models, currentModelId: modelId } };
+      this.#change({ models: { ...this.#now.models, currentModelId: modelId } });
     };
     return done(await this.#control(AGENT_METHODS.setModel, { modelId }, chosen));
   }

@@ -63,14 +63,18 @@ export class Terminals {
   readonly #open = new Map<string, Terminal | null>();
   /** Released and not ended yet: they cannot be used, but count for the limit. */
   readonly #leaving = new Set<Terminal>();
-  /** The mark of this session, so that its own orphans can be found. */
-  readonly #marker: string;
+  /** The mark of this session, so that its own orphans can be found; most need none. */
+  #mark: string | null = null;
   #hasStarted = false;
   #isOver = false;
 
   constructor(options: TerminalsOptions) {
     this.#options = options;
-    this.#marker = subMarker(options.marker, randomUUID());
+  }
+
+  get #marker(): string {
+    this.#mark ??= subMarker(this.#options.marker, randomUUID());
+    return this.#mark;
   }
 
   /**

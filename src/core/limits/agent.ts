@@ -373,3 +373,6 @@ export const USER_CHECKED_ENTRIES_MAX = 1_024;
 
 /** What an agent offers, as it is kept for clients that come without it; a larger one is not. */
 export const AGENT_OFFER_BYTES_MAX = 256 * 1_024;
+
+/** Different offers of one process that its sessions share: as many as they are often set to. */
+export const AGENT_OFFERS_SHARED_MAX = 16;
