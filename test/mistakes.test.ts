@@ -5,6 +5,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { itWhere } from "../src/platform/machine.fixture.ts";
+import { remount, whyNoDisks, withDisk } from "../src/store/sqlite/disk.fixture.ts";
 import { runNode } from "./house/run.ts";
 import { ENTRY } from "./server/program.fixture.ts";
 import { ServeProcess, sharedServer } from "./server/serve.fixture.ts";
@@ -12,6 +14,8 @@ import { ServeProcess, sharedServer } from "./server/serve.fixture.ts";
 // Mistakes of the first five minutes, with the real command: what it says is enough to go on.
 
 const server = sharedServer({ flags: ["--agent", "gemini"], env: { PATH: "/nowhere" } });
+
+const noDisks = await whyNoDisks();
 
 /** A server that does not start, over folders of its own. */
 async function refusedStart(...args: readonly string[]) {
@@ -99,10 +103,46 @@ describe("paths", () => {
     expect(stderr).toMatch(sentence);
   });
 
+  it("where permission is denied are told so: of the home, and of the data", async () => {
+    const denied = /permission is denied; choose another directory, or make its parent writable/;
+    const asHome = await runNode([ENTRY, "serve", "--port", "0"], { FERMATA_HOME: "/sys/fermata" });
+    expect(asHome.exitCode).toBe(2);
+    expect(asHome.stderr).toMatch(/^fermata: .*\/sys\/fermata: /);
+    expect(asHome.stderr).toMatch(denied);
+    const asData = await refusedStart("--port", "0", "--data", "/sys/fermata");
+    expect(asData).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(denied) });
+  });
+
+  itWhere(noDisks, "on a read-only disk are told so", async () => {
+    await withDisk(1, async (disk) => {
+      await remount(disk, "ro");
+      for (const data of [disk, join(disk, "new")]) {
+        const { exitCode, stderr } = await refusedStart("--port", "0", "--data", data);
+        expect(exitCode).toBe(2);
+        expect(stderr).toContain(data);
+        expect(stderr).toMatch(/read-only; choose another directory, or mount it writable/);
+      }
+    });
+  });
+
   it("with a ~ that no shell has seen are told so", async () => {
     const { stderr } = await refusedStart("--workspace", "~/app");
     expect(stderr).toMatch(/no directory "~\/app"; write the whole path instead of ~/);
   });
+});
+
+describe("a half-written file", () => {
+  it.each(["config.json", "agents.json", "mcp.json"])(
+    "%s is told with where it ends, and no server starts",
+    async (file) => {
+      const home = newFolder();
+      writeFileSync(join(home, file), '{\n  "one": {"comm');
+      const run = await runNode([ENTRY, "serve", "--port", "0"], { FERMATA_HOME: home });
+      expect([run.exitCode === 0, run.stdout]).toEqual([false, ""]);
+      expect(run.stderr).toContain(join(home, file));
+      expect(run.stderr).toMatch(/not JSON: line 2, column 16: .*found the end/);
+    },
+  );
 });
 
 it("a mistyped variable is told with the one that was meant", async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sentenceOf } from "../core/error.ts";
+import { refusal, sentenceOf } from "../core/error.ts";
 import { parseUserId } from "../core/id.ts";
 import type { Actor } from "../core/session/command.ts";
 import { SessionHost } from "./host.ts";
@@ -80,6 +80,41 @@ it("P10: sessions that wait for people count in their user's share, and are name
   expect(await waiting(cyd)).toMatchObject({
     refusal: { details: { advice: "close one or wait" } },
   });
+  await host.shutDown(AbortSignal.abort());
+});
+
+it("P10: a session for which there is no agent names those of its maker that wait", async () => {
+  const stage = await Stage.open();
+  const agents = new PlayedAgents();
+  const host = new SessionHost({ ...stage.world, agents });
+  const create = (actor: Actor) => {
+    const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
+    const creation = { ...CREATION, workspaceCwd: stage.folder };
+    return host.create({ key, creation, actor });
+  };
+  const eve = { ...ada, userId: parseUserId("eve") };
+  const made = await create(eve);
+  if (!made.ok) expect.unreachable();
+  const { live } = made.value;
+  await live.submit(promptOf(live, "work"));
+  await live.until(({ running }) => running !== null);
+  void agents.last.ask();
+  await live.until(({ connection }) => connection.sessionState === "waiting");
+  const reason = "this user has their share of the tenant's agents";
+  agents.refusal = refusal("agent_capacity", { reason, scope: "user" });
+  const refused = await create(eve);
+  if (refused.ok) expect.unreachable();
+  const { sessionId } = live.key;
+  expect(refused.refusal.details).toMatchObject({ scope: "user", sessionIds: sessionId });
+  expect(sentenceOf(refused.refusal)).toBe(
+    `No further agent can be started: ${reason}; ` +
+      `1 of your sessions waits for an answer (${sessionId}): GET /session/ID/approvals shows what ` +
+      "is asked, POST /session/ID/permission/REQUEST answers, DELETE /session/ID closes.",
+  );
+  // Another user hears nothing of them (P8).
+  const bob = { ...ada, userId: parseUserId("bob") };
+  const other = await create(bob);
+  expect(other).toMatchObject({ refusal: { details: { reason } } });
   await host.shutDown(AbortSignal.abort());
 });
 

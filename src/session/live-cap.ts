@@ -101,20 +101,49 @@ export function limitRefusal(
   { userId }: SessionSpot,
   caller: "maker" | "any",
 ): Refusal {
-  const waiting = staying.filter(({ live }) => {
-    const { chosen, connection } = live.session;
-    const isSeen = caller === "maker" || chosen.audience === undefined;
-    return connection.sessionState === "waiting" && isSeen && spotOf(live).userId === userId;
-  });
+  const isSeen = ({ live }: Live) =>
+    caller === "maker" || live.session.chosen.audience === undefined;
+  const waiting = staying.filter((one) => waitsOf(one, userId) && isSeen(one));
   if (waiting.length === 0) {
     return refusal("session_limit_exceeded", { limit, scope, advice: "close one or wait" });
   }
+  return refusal("session_limit_exceeded", { limit, scope, ...namedWaiting(waiting, "of them") });
+}
+
+/**
+ * Why a session that is being made has no agent: if there is no capacity for one, with those
+ * sessions of its maker that keep theirs until people answer.
+ */
+export function capacityRefusal(
+  why: Refusal,
+  entries: Iterable<Entry>,
+  made: LiveSession,
+): Refusal {
+  if (why.code !== "agent_capacity") return why;
+  const { tenantId } = made.key;
+  const { userId } = spotOf(made);
+  const waiting = [...entries]
+    .filter((one) => one.state === "live")
+    .filter((one) => one.live.key.tenantId === tenantId && waitsOf(one, userId));
+  if (waiting.length === 0) return why;
+  const { sessionIds, advice } = namedWaiting(waiting, "of your sessions");
+  const reason = `${why.details.reason}; ${advice}`;
+  return refusal("agent_capacity", { ...why.details, reason, sessionIds });
+}
+
+function waitsOf({ live }: Live, userId: UserId | null): boolean {
+  return live.session.connection.sessionState === "waiting" && spotOf(live).userId === userId;
+}
+
+/** How people end the wait of these sessions. */
+function namedWaiting(waiting: readonly Live[], which: string) {
   const named = waiting.slice(0, HELD_SESSIONS_NAMED_MAX).map(({ live }) => live.key.sessionId);
   const sessionIds = `${named.join(", ")}${waiting.length > named.length ? ", …" : ""}`;
+  const wait = waiting.length === 1 ? "waits" : "wait";
   const advice =
-    `${waiting.length} of them wait for an answer (${sessionIds}): GET /session/ID/approvals ` +
+    `${waiting.length} ${which} ${wait} for an answer (${sessionIds}): GET /session/ID/approvals ` +
     "shows what is asked, POST /session/ID/permission/REQUEST answers, DELETE /session/ID closes";
-  return refusal("session_limit_exceeded", { limit, scope, sessionIds, advice });
+  return { sessionIds, advice };
 }
 
 /** The one that has been idle and unwatched for longest; one that waits for people is not idle. */

@@ -8,6 +8,7 @@ import { type CreationRequest, createSession } from "./actor/open.ts";
 import { deletionEntry, liveDeletion } from "./audit/entries.ts";
 import { type LiveOptions, LiveSession } from "./live.ts";
 import {
+  capacityRefusal,
   type Entry,
   fullWorkspace,
   idlestOf,
@@ -309,7 +310,8 @@ export class SessionRegistry {
     await live.abandon();
     const audit = liveDeletion(live, SERVER, this.#world.clock.nowMs());
     await this.#world.store.delete(live.key, this.#world.holder, audit);
-    return { ok: false, refusal: this.#refusalFor(tenantId) ?? why };
+    const refusal = capacityRefusal(why, this.#entries.values(), live);
+    return { ok: false, refusal: this.#refusalFor(tenantId) ?? refusal };
   }
 
   /**

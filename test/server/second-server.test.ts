@@ -1,7 +1,7 @@
 // Two servers on one data directory, as people start them: by mistake, and on purpose.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -44,6 +44,29 @@ describe("a second server on the same data", () => {
     expect(await run("backup", copy, "--data", data)).toMatchObject({ exitCode: 0 });
     const memory = await ServeProcess.start({ flags: ["--store", "memory", "--data", data] });
     await memory.end();
+  });
+});
+
+describe("a restore", () => {
+  it("beside a server is refused, also where its sessions were moved away", async () => {
+    const server = await ServeProcess.start();
+    onTestFinished(() => server.end());
+    const { pid, url, data, home } = server;
+    const run = (...args: string[]) => runNode([ENTRY, ...args], { FERMATA_HOME: home });
+    const copy = join(server.folder, "copy");
+    expect(await run("backup", copy, "--data", data)).toMatchObject({ exitCode: 0 });
+    renameSync(join(data, "sessions"), join(data, "away"));
+    const refused = await run("restore", copy, "--data", data);
+    expect(refused).toEqual({
+      ...{ exitCode: 1, stdout: "" },
+      stderr:
+        `fermata: Nothing was restored: process ${pid} serves ${data} on ${url}; stop it ` +
+        `(kill ${pid}), and restore then, or choose another directory with --data DIR.\n`,
+    });
+    await server.kill("SIGTERM");
+    expect(await run("restore", copy, "--data", data)).toMatchObject({ exitCode: 0 });
+    await server.restart();
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
   });
 });
 

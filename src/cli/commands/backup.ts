@@ -6,6 +6,7 @@ import { restoreBackup } from "../../store/sqlite/backup/restore.ts";
 import { takeBackup } from "../../store/sqlite/backup/take.ts";
 import { readCommandLine } from "../command-line.ts";
 import { version } from "../output.ts";
+import { claimForRestore } from "../serve/data-claim.ts";
 import { checkBundledStore } from "../store-marker.ts";
 import {
   type CommandOutput,
@@ -93,6 +94,12 @@ async function takeCopy(target: string, data: string): Promise<Result<CommandOut
 async function restoreCopy(source: string, data: string): Promise<Result<CommandOutput>> {
   const own = await checkBundledStore(data);
   if (!own.ok) return own;
+  const claim = await claimForRestore(data);
+  if (!claim.ok) return claim;
+  return restoreInto(data, source).finally(() => claim.value.release());
+}
+
+async function restoreInto(data: string, source: string): Promise<Result<CommandOutput>> {
   const root = storeFolder(data);
   const atMs = Date.now();
   const entryOf = ({ takenAt, fermata }: BackupContents) =>

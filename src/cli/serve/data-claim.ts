@@ -28,21 +28,40 @@ const RECORD = "server.json";
  */
 export async function claimData(folder: string, isShared: boolean): Promise<Result<DataClaim>> {
   try {
-    await makeFolders(resolve(folder));
-    const lock = await awaitLock(join(folder, LOCK), isShared ? "shared" : "alone");
-    if (lock === null) return refused(await whoServes(folder), folder, isShared);
-    await record(folder, null);
-    return ok({
-      // Without it a refusal only says less.
-      listening: (url) => record(folder, url).catch(() => {}),
-      async release() {
-        await rm(join(folder, RECORD), { force: true });
-        lock.close();
-      },
-    });
+    const claim = await claimed(folder, isShared ? "shared" : "alone");
+    return claim === null ? refused(await whoServes(folder), folder, isShared) : ok(claim);
   } catch (thrown) {
     return fail("invalid_server_config", { path: "--data", reason: messageOf(thrown) });
   }
+}
+
+/**
+ * Takes a data directory for a restore. Where the old sessions were moved away under a server that
+ * runs, nothing else tells of it, and it would go on writing what nobody reads.
+ */
+export async function claimForRestore(folder: string): Promise<Result<DataClaim>> {
+  try {
+    const claim = await claimed(folder, "alone");
+    return claim === null ? inUse(await whoServes(folder), folder) : ok(claim);
+  } catch (thrown) {
+    return fail("restore_failed", { reason: messageOf(thrown) });
+  }
+}
+
+/** Null if it is another's. */
+async function claimed(folder: string, how: How): Promise<DataClaim | null> {
+  await makeFolders(resolve(folder));
+  const lock = await awaitLock(join(folder, LOCK), how);
+  if (lock === null) return null;
+  await record(folder, null);
+  return {
+    // Without it a refusal only says less.
+    listening: (url) => record(folder, url).catch(() => {}),
+    async release() {
+      await rm(join(folder, RECORD), { force: true });
+      lock.close();
+    },
+  };
 }
 
 /** For a store whose sessions end with the process. */
@@ -79,14 +98,28 @@ async function takeLock(path: string, how: How): Promise<Database | null> {
 }
 
 function refused(who: RecordedServer | null, folder: string, isShared: boolean): Result<never> {
-  const first = who === null ? "another server" : `process ${who.pid}${hostOf(who)}`;
-  const where = who?.url ? ` on ${who.url}` : "";
+  const { first, where, stop } = wordsOf(who);
   const alone = isShared ? " without --shared-data" : "";
-  const stop = who === null ? "stop it" : `stop it (kill ${who.pid})`;
   const reason =
     `${first} serves ${resolve(folder)} already${where}${alone}; use that server, or ${stop}, ` +
     "or choose another directory with --data DIR, or start both with --shared-data";
   return fail("invalid_server_config", { path: "--data", reason });
+}
+
+function inUse(who: RecordedServer | null, folder: string): Result<never> {
+  const { first, where, stop } = wordsOf(who);
+  const reason =
+    `${first} serves ${resolve(folder)}${where}; ${stop}, and restore then, ` +
+    "or choose another directory with --data DIR";
+  return fail("restore_failed", { reason });
+}
+
+function wordsOf(who: RecordedServer | null) {
+  return {
+    first: who === null ? "another server" : `process ${who.pid}${hostOf(who)}`,
+    where: who?.url ? ` on ${who.url}` : "",
+    stop: who === null ? "stop it" : `stop it (kill ${who.pid})`,
+  };
 }
 
 function hostOf({ host }: RecordedServer): string {
