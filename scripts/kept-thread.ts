@@ -9,6 +9,9 @@ const IDLE_MAX = 8;
 /** What a program leaves in memory goes with its thread. */
 const PROGRAMS_MAX = 32;
 
+/** What is in memory is copied, in tables, for each program that a test starts. */
+const YOUNG_MB_MAX = 12;
+
 const BUILD = new URL("../dist/", import.meta.url).href;
 
 interface Host {
@@ -77,7 +80,8 @@ export class KeptThread extends EventEmitter<{ message: [unknown]; error: [Error
 }
 
 function newHost(): Host {
-  const host: Host = { worker: new Worker(HOST), programs: 0, guest: null };
+  const worker = new Worker(HOST, { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB_MAX } });
+  const host: Host = { worker, programs: 0, guest: null };
   host.worker.on("message", () => host.guest?.programEnded());
   host.worker.on("error", (why) => host.guest?.emit("error", why));
   host.worker.on("exit", () => {
