@@ -107,9 +107,9 @@ it("P10: a session for which there is no agent names those of its maker that wai
   const { sessionId } = live.key;
   expect(refused.refusal.details).toMatchObject({ scope: "user", sessionIds: sessionId });
   expect(sentenceOf(refused.refusal)).toBe(
-    `No further agent can be started: ${reason}; ` +
-      `1 of your sessions waits for an answer (${sessionId}): GET /session/ID/approvals shows what ` +
-      "is asked, POST /session/ID/permission/REQUEST answers, DELETE /session/ID closes.",
+    `No further agent can be started: ${reason}; 1 of your sessions waits for an answer ` +
+      `(${sessionId}): GET /session/ID/approvals shows what is asked, ` +
+      "POST /session/ID/permission/REQUEST answers, DELETE /session/ID closes.",
   );
   // Another user hears nothing of them (P8).
   const bob = { ...ada, userId: parseUserId("bob") };

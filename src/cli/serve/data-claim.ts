@@ -37,7 +37,7 @@ export async function claimData(folder: string, isShared: boolean): Promise<Resu
 
 /**
  * Takes a data directory for a restore. Where the old sessions were moved away under a server that
- * runs, nothing else tells of it, and it would go on writing what nobody reads.
+ * runs, nothing else tells of it, and its later writes would be lost.
  */
 export async function claimForRestore(folder: string): Promise<Result<DataClaim>> {
   try {
