@@ -42,8 +42,17 @@ export const TENANT_DATABASES_OPEN_MAX = 128;
 export const STATEMENTS_PREPARED_MAX = 256;
 
 /**
+ * Pages of a tenant's write-ahead log that are put into its database in one go, 4 MiB: it holds
+ * up the commits that come meanwhile, so it is little, and done when those before are answered.
+ */
+export const LOG_PAGES_MAX = 1_000;
+
+/** At so many, 16 MiB, a commit itself does it, if nothing else could. */
+export const LOG_PAGES_BACKSTOP = 4_000;
+
+/**
  * What a tenant's write-ahead log keeps of its disk once it has been put away. That happens at
- * about 16 MiB, so in daily work nothing is ever cut off, and nothing has to grow again.
+ * about 4 MiB, so in daily work nothing is ever cut off, and nothing has to grow again.
  */
 export const LOG_KEPT_BYTES_MAX = 32 * 1_024 * 1_024;
 

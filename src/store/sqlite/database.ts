@@ -13,7 +13,11 @@ import {
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import type { TenantId } from "../../core/id.ts";
-import { LOG_KEPT_BYTES_MAX, STATEMENTS_PREPARED_MAX } from "../../core/limits.ts";
+import {
+  LOG_KEPT_BYTES_MAX,
+  LOG_PAGES_BACKSTOP,
+  STATEMENTS_PREPARED_MAX,
+} from "../../core/limits.ts";
 import { fail, type Result } from "../../core/result.ts";
 import { BoundedMap } from "../../platform/bounded-map.ts";
 import { caseSafe } from "../../platform/case-safe.ts";
@@ -127,6 +131,12 @@ export class TenantDatabase {
     this.#db.exec("VACUUM");
   }
 
+  /** Pages of the log that are not in the database yet. */
+  get logPages(): number {
+    const { log, checkpointed } = this.get("PRAGMA wal_checkpoint(NOOP)") ?? {};
+    return Number(log) - Number(checkpointed);
+  }
+
   /** Puts the log away, as far as no reader needs it. Only that makes the file shorter. */
   putLogAway(mode: "PASSIVE" | "TRUNCATE") {
     this.#db.pragma(`wal_checkpoint(${mode})`);
@@ -158,7 +168,7 @@ function isRow(value: unknown): value is SqlRow {
 function prepareForWriting(db: Database.Database) {
   db.pragma("journal_mode = WAL");
   db.pragma("synchronous = FULL");
-  db.pragma("wal_autocheckpoint = 4000");
+  db.pragma(`wal_autocheckpoint = ${LOG_PAGES_BACKSTOP}`);
   // What grew while a backup kept it from being put away is given back afterwards.
   db.pragma(`journal_size_limit = ${LOG_KEPT_BYTES_MAX}`);
   migrate(db);

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "n
 import { dirname, join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import type { TenantId } from "../../core/id.ts";
+import { LOG_PAGES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import type { Holder } from "../holder.ts";
 import type { StoreFault } from "../store.ts";
@@ -81,6 +82,9 @@ const reading = new Reading(root, condition);
 
 const vacuuming = new Vacuuming(handles);
 
+/** Databases whose logs may have grown. */
+const written = new Set<string>();
+
 /** The sessions that were opened through this thread, and under which term. */
 const owned = new Map<TenantId, Map<string, number>>();
 
@@ -112,6 +116,29 @@ function* work(calls: readonly ThreadCall[]): Generator<readonly ThreadAnswer[]>
     else for (const stretch of stretches(group)) yield together(tenantId, stretch);
   }
   for (const read of reads) yield [{ n: read.n, value: reading.answer(read) }];
+  putLogAway();
+}
+
+/**
+ * All calls are answered, and only those that come meanwhile wait, for a few milliseconds. One
+ * database at a time; what fails here is made up for after a later commit.
+ */
+function putLogAway() {
+  for (const file of written) {
+    written.delete(file);
+    if (isPutAway(file)) return;
+  }
+}
+
+function isPutAway(file: string): boolean {
+  try {
+    const db = handles.get(file);
+    const isDue = db.logPages > LOG_PAGES_MAX;
+    if (isDue) db.putLogAway("PASSIVE");
+    return isDue;
+  } catch {
+    return false;
+  }
 }
 
 /** The removal of a tenant is alone in its transaction, between what came before and after it. */
@@ -174,6 +201,7 @@ function transact(tenantId: TenantId, group: readonly ThreadCall[]): readonly Th
     return done;
   });
   step("sqlite-after-commit");
+  written.add(file);
   batch.settle();
   const sessions = owned.get(tenantId) ?? new Map<string, number>();
   for (const [sessionId, term] of batch.claims) {
