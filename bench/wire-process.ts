@@ -136,7 +136,7 @@ export class ServerHome {
     const unlimited = ["--max-sessions", "0", "--max-connections", "0"];
     const serve = [this.#entry, "serve", "--port", "0", ...folders, ...unlimited, ...flags];
     const args = [...node, ...serve];
-    const home = { FERMATA_HOME: join(this.#folder, "home") };
+    const home = { ...KEY, FERMATA_HOME: join(this.#folder, "home") };
     // An installed server is compiled; the sources are too, once for all tests.
     const compiled = { NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/node") };
     return ServerProcess.start(args, this.#isBuilt ? home : { ...home, ...compiled });
@@ -158,10 +158,17 @@ export class ServerHome {
 
 export const STREAMING_AGENT = fileURLToPath(new URL("path-agent.ts", import.meta.url));
 
-/** An agent that costs next to nothing: as it is, for many sessions, and with what it has said. */
+/** A key as agents have one: all that the agent says is scanned for it. */
+const KEY = { BENCH_API_KEY: "sk-bench-0123456789abcdefghijklmnopqrstuvwxyz" };
+
+/**
+ * An agent that costs next to nothing: as it is and with a key, for many sessions, and with what it
+ * has said.
+ */
 function streamingProfiles(folder: string) {
-  const streaming = { command: process.execPath, args: [STREAMING_AGENT] };
-  const many = { ...streaming, limits: { sessionsPerProcess: 1_024 } };
+  const plain = { command: process.execPath, args: [STREAMING_AGENT] };
+  const streaming = { ...plain, env: { BENCH_API_KEY: { secret: "BENCH_API_KEY" } } };
+  const many = { ...plain, limits: { sessionsPerProcess: 1_024 } };
   const keeping = { ...many, args: [STREAMING_AGENT, "--state", folder] };
   return { streaming, "streaming-many": many, "streaming-keeping": keeping };
 }

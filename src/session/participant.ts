@@ -57,6 +57,8 @@ export interface SessionSeat {
   readonly lastEventId: number;
   /** Answers with the refusal, once it is durable that there is one. */
   submit(command: Command): Promise<Refusal | null>;
+  /** The same for a caller that does not wait: the way of an agent's text. */
+  tell(command: Command): void;
   /** Records an act in the audit before it happens; rejects if that fails. */
   recordAct(act: string, details: JsonObject): Promise<void>;
   /** Pending while too much waits for the store; undefined otherwise. */

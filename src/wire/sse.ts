@@ -15,11 +15,12 @@ export function retryLine(ms: number): string {
 
 /**
  * One frame. The text is the JSON of the envelope, which is all that clients of the SDK read; the
- * lines before it are for browsers. A frame that is not in the log has no id.
+ * lines before it are for browsers. A frame that is not in the log has no id. The type is that
+ * of the envelope, for callers that know it.
  */
-export function sseFrame(id: number | null, text: string): string {
+export function sseFrame(id: number | null, text: string, type = eventTypeOf(text)): string {
   const head = id === null ? "" : `id: ${id}\n`;
-  return `${head}event: ${eventTypeOf(text)}\ndata: ${oneLine(text)}\n\n`;
+  return `${head}event: ${type}\ndata: ${oneLine(text)}\n\n`;
 }
 
 /** Every envelope of the server begins with its type, so that reading it needs no parse. */
@@ -44,7 +45,8 @@ function parsedTypeOf(text: string): string {
 
 /** In JSON a raw line break is only possible between tokens, where a space means the same. */
 function oneLine(text: string): string {
-  return /[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, " ") : text;
+  const isOneLine = !text.includes("\n") && !text.includes("\r");
+  return isOneLine ? text : text.replace(/[\r\n]+/g, " ");
 }
 
 /** The last event that the client has; null if the header is absent or malformed. */

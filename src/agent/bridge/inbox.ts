@@ -41,8 +41,11 @@ export class Inbox {
       this.#events.dropped();
       return undefined;
     }
-    this.#queue.push({ chars, deliver });
     this.#chars += chars;
+    const call = { chars, deliver };
+    // As a rule nothing waits, and a call need not wait either.
+    if (this.#next === this.#queue.length && this.#mayDeliver) this.#deliver(call);
+    else this.#queue.push(call);
     this.#deliverAll();
     if (this.#mode !== "open" || this.#chars <= AGENT_QUEUE_CHARS_MAX) return undefined;
     this.#capacity ??= Promise.withResolvers();
@@ -76,8 +79,12 @@ export class Inbox {
     this.empty();
   }
 
+  get #mayDeliver(): boolean {
+    return !this.#isDelivering && (this.#mode === "open" || this.#mode === "hurried");
+  }
+
   #deliverAll() {
-    while (!this.#isDelivering && (this.#mode === "open" || this.#mode === "hurried")) {
+    while (this.#mayDeliver) {
       const call = this.#queue[this.#next];
       if (call === undefined) return;
       this.#next += 1;
@@ -114,7 +121,7 @@ export class Inbox {
   #done({ chars }: QueuedCall) {
     this.#chars -= chars;
     // Frees what is delivered now and then, even if there is always more to come.
-    if (this.#next >= this.#queue.length / 2) {
+    if (this.#next > 0 && this.#next >= this.#queue.length / 2) {
       this.#queue = this.#queue.slice(this.#next);
       this.#next = 0;
     }

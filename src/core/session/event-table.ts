@@ -131,17 +131,20 @@ export function isEventType(text: string): text is EventType {
   return Object.hasOwn(EVENT_TABLE, text);
 }
 
+/** The same table, as it is asked several times for every event. */
+const ROWS: ReadonlyMap<string, EventRow> = new Map(Object.entries(EVENT_TABLE));
+
 /** Whether the table says yes; an event type of a newer version has no row, so it says no. */
 export function eventIs<Is extends EventFlag>(
   event: SessionEvent,
   is: Is,
 ): event is SessionEvent<EventTypeThat<Is>> {
-  return isEventType(event.type) && EVENT_TABLE[event.type][is];
+  return ROWS.get(event.type)?.[is] === true;
 }
 
 /** Keeps an event type of a newer version. */
 export function foldOf(type: string): Fold {
-  return isEventType(type) ? EVENT_TABLE[type].fold : "keep";
+  return ROWS.get(type)?.fold ?? "keep";
 }
 
 /** Generic, so that the compiler knows what each cell says. */

@@ -296,7 +296,7 @@ const known = new WeakMap<Batch, BatchBytes>();
 export function batchBytes(batch: Batch): BatchBytes {
   const written = known.get(batch);
   if (written !== undefined) return written;
-  const text = batch.frames.map((frame) => sseFrame(frame.id, frame.text)).join("");
+  const text = batch.frames.map((frame) => sseFrame(frame.id, frame.text, frame.type)).join("");
   const size = Buffer.byteLength(text);
   const head = `${size.toString(16)}\r\n`;
   const httpChunk = Buffer.from(`${head}${text}\r\n`);

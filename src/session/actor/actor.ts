@@ -4,7 +4,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { type Command, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
-import type { Decision } from "../../core/session/draft.ts";
+import { unchanged } from "../../core/session/draft.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
@@ -25,7 +25,9 @@ import {
   isPersisted,
   isSameRecord,
   type Outcome,
+  outcomeOf,
   recordOf,
+  traceOf,
   type Written,
   writeEvents,
 } from "./written.ts";
@@ -123,7 +125,13 @@ export class SessionActor implements SessionSeat {
 
   /** Decides a command, and answers when that is durable. */
   decide(command: Command): Promise<Outcome> {
-    return new Promise((resolve, reject) => this.#take({ command, resolve, reject }));
+    return new Promise((resolve, reject) => {
+      this.#take({ command, waiter: { resolve, reject } });
+    });
+  }
+
+  tell(command: Command) {
+    this.#take({ command, waiter: null });
   }
 
   async submit(command: Command): Promise<Refusal | null> {
@@ -158,12 +166,11 @@ export class SessionActor implements SessionSeat {
       this.#held.push(taken);
       return;
     }
-    const { command, resolve } = taken;
+    const { command, waiter } = taken;
     if (this.#isOver) {
       settled?.();
       const gone = refusal("store_unavailable", { reason: "the session is being opened again" });
-      const lastEventId = this.#durableEventId;
-      resolve({ refusal: gone, answer: null, isNews: false, events: [], lastEventId });
+      waiter?.resolve(outcomeOf(unchanged(null), gone, this.#durableEventId));
       return;
     }
     const before = this.#session;
@@ -182,41 +189,30 @@ export class SessionActor implements SessionSeat {
     if (snapshot === null) settled?.();
     this.#session = decision.session ?? this.#session;
     this.#lastEventId += written.length;
-    this.#world.trace?.("decided", this.#traceOf(command, decision));
+    this.#world.trace?.("decided", traceOf(this.key, command, decision, this.#lastEventId));
     this.#history.add(written);
     if (snapshot !== null) this.#close(snapshot);
-    const why = decision.kind === "refused" ? decision.refusal : null;
-    if (why !== null) this.#refused.note(command, before, why);
-    const answer = decision.kind === "accepted" ? (decision.answer ?? null) : null;
+    if (decision.kind === "refused") this.#refused.note(command, before, decision.refusal);
     const firstEventId = this.#lastEventId - written.length + 1;
     const revision = snapshot === null ? null : snapshot.expectedRevision + 1;
+    const isAwaited = waiter !== null || settled !== undefined;
+    const answer = (failure: Refusal | null) => {
+      settled?.();
+      waiter?.resolve(outcomeOf(decision, failure, this.#durableEventId));
+    };
     this.#pipeline.add({
       written,
       journal: this.#journal({
         kind: "decision",
         ...{ command, decision, before, written, firstEventId, revision },
       }),
-      record: this.#changedRecord(command.atMs),
+      // Most chunks of an agent change nothing of the session.
+      record: this.#session === before ? null : this.#changedRecord(command.atMs),
       snapshot,
       session: this.#session,
-      settled: (failure) => {
-        settled?.();
-        const events = failure === null ? decision.events : [];
-        const isNews = events.length > 0;
-        const lastEventId = this.#durableEventId;
-        resolve({ refusal: failure ?? why, answer, isNews, events, lastEventId });
-      },
+      settled: isAwaited ? answer : null,
     });
     this.#watchSize(command.atMs);
-  }
-
-  /** Which events a command led to, and on whose behalf: the log of requests goes on here. */
-  #traceOf({ type }: Command, decision: Decision) {
-    const { kind, events } = decision;
-    const { sessionId } = this.key;
-    const counts = { events: events.length, lastEventId: this.#lastEventId };
-    const why = decision.kind === "refused" ? { code: decision.refusal.code } : {};
-    return { sessionId, command: type, decision: kind, ...why, ...counts };
   }
 
   /**
@@ -347,7 +343,11 @@ export class SessionActor implements SessionSeat {
   }
 
   #journal(step: CommitStep): readonly JournalEntry[] {
-    return this.#participants.flatMap((participant) => participant.journal?.(step) ?? []);
+    const entries: JournalEntry[] = [];
+    for (const participant of this.#participants) {
+      for (const entry of participant.journal?.(step) ?? []) entries.push(entry);
+    }
+    return entries;
   }
 
   #becameDurable(written: readonly Written[], session: Session | null) {

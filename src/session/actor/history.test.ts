@@ -28,7 +28,11 @@ function historyAfter(last: Snapshot | null): OpenHistory {
 /** One event that weighs a third of what may be kept. */
 function heavy(id: number): readonly Written[] {
   const text = "x".repeat(EVENTS_KEPT_BYTES_MAX / 3);
-  return writeEvents(LIFE.log.slice(0, 1), id).map((written) => ({ ...written, text }));
+  return writeEvents(LIFE.log.slice(0, 1), id).map((written) => ({
+    ...written,
+    text,
+    bytes: text.length,
+  }));
 }
 
 /** A snapshot with an event of its own after the one that was there before. */

@@ -68,10 +68,9 @@ export class OpenHistory {
   }
 
   add(written: readonly Written[]) {
-    for (const { event, text } of written) {
+    for (const { event, bytes } of written) {
       if (isTurnStart(event)) this.#bytesBefore = this.#bytes;
       this.#events.push(event);
-      const bytes = Buffer.byteLength(text);
       this.#bytes += bytes;
       this.#heldBytes += bytes + TURN_EVENT_BYTES;
     }
@@ -150,7 +149,7 @@ export class OpenHistory {
     // A name that has become a secret since must not keep the session from being remembered.
     const core = { ...CORE_SLOT, payload: encode(this.#redact(writeSlot(session))) };
     const stats = { ...TALLY_SLOT, payload: encode(tallyText(withEvents(this.#tally, events))) };
-    const bytes = last.reduce((sum, { text }) => sum + Buffer.byteLength(text), this.#bytes);
+    const bytes = last.reduce((sum, one) => sum + one.bytes, this.#bytes);
     const window = windowWith(this.#window, { lastId, bytes }, this.#kept);
     return {
       expectedRevision: this.#revision,

@@ -122,8 +122,10 @@ describe("P10: large turns", () => {
     const log: string[] = [];
     const taken = (promptId: string): TakenCommand => ({
       command: { type: "metadata", atMs: 0, displayName: promptId, actor: { kind: "server" } },
-      resolve: () => {},
-      reject: (thrown) => log.push(`${promptId} failed: ${thrown}`),
+      waiter: {
+        resolve: () => {},
+        reject: (thrown) => log.push(`${promptId} failed: ${thrown}`),
+      },
     });
     const last = taken("last");
     const held = new HeldCommands(taken("end"), settling, {

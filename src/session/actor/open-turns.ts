@@ -104,11 +104,21 @@ function bytesOf(members: readonly TurnMemory[]): number {
   return members.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** A command, and its answer. */
+/** A command, and the caller that waits for its answer; null if none does. */
 export interface TakenCommand {
   readonly command: Command;
+  readonly waiter: CommandWaiter | null;
+}
+
+interface CommandWaiter {
   resolve(outcome: Outcome): void;
   reject(thrown: unknown): void;
+}
+
+/** A fault of the server's: of a command whose caller does not wait, the process is told. */
+function failed({ waiter }: TakenCommand, thrown: unknown) {
+  if (waiter === null) void Promise.reject(thrown);
+  else waiter.reject(thrown);
 }
 
 /** What was decided and written while a command was held. */
@@ -153,7 +163,7 @@ export class HeldCommands {
           else take(taken, { settled: release, prepared });
         } catch (thrown) {
           if (taken === first) release();
-          taken.reject(thrown);
+          failed(taken, thrown);
         }
       }
     });

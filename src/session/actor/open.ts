@@ -19,7 +19,7 @@ import { eventIn } from "../replay.ts";
 import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/tally.ts";
 import type { SessionWorld } from "../world.ts";
 import { readWindow, WINDOW_SLOT } from "./history.ts";
-import { recordOf, writeEvents } from "./written.ts";
+import { recordOf, writeEvents, writtenAs } from "./written.ts";
 
 const OWN_SLOTS: ReadonlySet<string> = new Set(
   [CORE_SLOT, TALLY_SLOT, WINDOW_SLOT].map(({ owner }) => owner),
@@ -65,7 +65,7 @@ async function readSession(
     const page = await world.store.readEvents(key, { after, limit: PAGE_ROWS_MAX });
     if (!page.ok) return page;
     const written = page.value.events.map(({ id, text }) => {
-      return { id, text, event: eventIn({ text }) };
+      return { ...writtenAs(eventIn({ text }), text), id };
     });
     history.add(written.filter(({ id }) => id > snapshotEventId));
     for (const { event } of written) session = start.step(session, event);

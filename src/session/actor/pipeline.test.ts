@@ -7,6 +7,7 @@ import { altered } from "../../session/altered-store.fixture.ts";
 import { keyOf, openMemoryStore } from "../../store/sample.fixture.ts";
 import type { Commit } from "../../store/store.ts";
 import { CommitPipeline } from "./pipeline.ts";
+import { writtenAs } from "./written.ts";
 
 /** A pipeline, what its store was given in which order, and the turns of the loop that it wants. */
 async function opened() {
@@ -26,7 +27,7 @@ async function opened() {
   let nextId = 1;
   const add = (name: string, chars = 1) => {
     const text = name.padEnd(chars, "x");
-    const written = [{ id: nextId, event: message(nextId, text), text }];
+    const written = [writtenAs(message(nextId, text), text)];
     nextId += 1;
     pipeline.add({ ...NOTHING, written, settled: (why) => failures.push(why) });
   };

@@ -24,8 +24,8 @@ export interface Addition {
   readonly snapshot: Snapshot | null;
   /** The session as it is once all of this has happened. */
   readonly session: Session | null;
-  /** Called when everything up to here is durable, or will never be. */
-  settled(failure: Refusal | null): void;
+  /** Called when everything up to here is durable, or will never be; null if no caller waits. */
+  readonly settled: ((failure: Refusal | null) => void) | null;
 }
 
 interface CommitObserver {
@@ -42,8 +42,10 @@ interface PendingCommit {
   snapshot: Snapshot | null;
   session: Session | null;
   bytes: number;
-  settled: Addition["settled"][];
+  settled: SettledCall[];
 }
+
+type SettledCall = NonNullable<Addition["settled"]>;
 
 /**
  * Carries decisions to the store, in order and without waiting for one before sending the next.
@@ -78,10 +80,10 @@ export class CommitPipeline {
   }
 
   add(addition: Addition) {
-    if (this.#failure !== null) return addition.settled(this.#failure);
+    if (this.#failure !== null) return addition.settled?.(this.#failure);
     const { written, journal, record, snapshot, session, settled } = addition;
     const isEmpty = written.length + journal.length === 0 && record === null && snapshot === null;
-    if (isEmpty) return this.#settleAfterAll(settled);
+    if (isEmpty) return settled === null ? undefined : this.#settleAfterAll(settled);
     if (snapshot !== null) this.#send();
     const batch = this.#opened();
     batch.written.push(...written);
@@ -89,8 +91,8 @@ export class CommitPipeline {
     batch.record = record ?? batch.record;
     batch.snapshot = snapshot;
     batch.session = session;
-    batch.settled.push(settled);
-    const bytes = written.reduce((sum, { text }) => sum + text.length, 0);
+    if (settled !== null) batch.settled.push(settled);
+    const bytes = written.reduce((sum, one) => sum + one.bytes, 0);
     batch.bytes += bytes;
     this.#bytesWaiting += bytes;
     if (snapshot !== null || batch.bytes > ACTOR_BATCH_BYTES_MAX) this.#send();
@@ -115,7 +117,7 @@ export class CommitPipeline {
   }
 
   /** Nothing to write, but its answer may speak only of what is durable. */
-  #settleAfterAll(settled: Addition["settled"]) {
+  #settleAfterAll(settled: SettledCall) {
     const last = this.#open ?? [...this.#underWay].at(-1);
     if (last === undefined) settled(this.#failure);
     else last.settled.push(settled);

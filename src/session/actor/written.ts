@@ -1,26 +1,30 @@
 import type { Refusal } from "../../core/error.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
+import type { Command } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
 import { type FirstAnswer, pendingCount, type Session } from "../../core/session/state.ts";
 import { nameOf } from "../../core/session/title.ts";
 import { isSameAudience } from "../../core/session/visibility.ts";
-import type { SessionRecord } from "../../store/store.ts";
+import type { SessionKey, SessionRecord } from "../../store/store.ts";
 
 /** An event with its number, and the one text of it that is stored and sent. */
 export interface Written {
   readonly id: number;
   readonly event: LogEvent;
   readonly text: string;
+  /** What the text weighs, for all that bound it. */
+  readonly bytes: number;
 }
 
 /** Numbers events and serialises each once. */
 export function writeEvents(events: readonly SessionEvent[], firstId: number): readonly Written[] {
-  return events.map((event, index) => {
-    const id = firstId + index;
-    const numbered = { id, ...event };
-    return { id, event: numbered, text: JSON.stringify(numbered) };
-  });
+  return events.map((event, index) => writtenAs({ id: firstId + index, ...event }));
+}
+
+/** An event with its text, which is the stored one if there is one. */
+export function writtenAs(event: LogEvent, text = JSON.stringify(event)): Written {
+  return { id: event.id, event, text, bytes: Buffer.byteLength(text) };
 }
 
 /** What a command comes to, with its events as they are stored. */
@@ -39,6 +43,29 @@ export interface Outcome {
   readonly isNews: boolean;
   readonly events: readonly SessionEvent[];
   readonly lastEventId: number;
+}
+
+export function outcomeOf(
+  decision: Decision,
+  failure: Refusal | null,
+  lastEventId: number,
+): Outcome {
+  const why = decision.kind === "refused" ? decision.refusal : null;
+  const answer = decision.kind === "accepted" ? (decision.answer ?? null) : null;
+  const events = failure === null ? decision.events : [];
+  return { refusal: failure ?? why, answer, isNews: events.length > 0, events, lastEventId };
+}
+
+/** Which events a command led to, and on whose behalf: the log of requests goes on here. */
+export function traceOf(
+  { sessionId }: Pick<SessionKey, "sessionId">,
+  { type }: Command,
+  decision: Decision,
+  lastEventId: number,
+) {
+  const { kind, events } = decision;
+  const why = decision.kind === "refused" ? { code: decision.refusal.code } : {};
+  return { sessionId, command: type, decision: kind, ...why, events: events.length, lastEventId };
 }
 
 /** What the session was told of a change, if the command has made one. */

@@ -73,7 +73,8 @@ export class AgentReports {
   }
 
   #send(update: AgentUpdate): Promise<void> | undefined {
-    void this.#seat.submit({ ...this.#by(), type: "agent_update", update });
+    const actor = this.#agent;
+    this.#seat.tell({ type: "agent_update", atMs: this.#world.clock.nowMs(), actor, update });
     return this.#seat.backpressure();
   }
 

@@ -30,6 +30,7 @@ async function steered(by: Actor, leaves: boolean) {
       said.push(command);
       return null;
     },
+    tell: () => {},
     backpressure: () => undefined,
     recordAct: async () => {},
   };

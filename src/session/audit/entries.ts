@@ -11,6 +11,7 @@ import type { Log } from "../../core/log.ts";
 import { type Actor, type Command, SERVER } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
+import { eventIs } from "../../core/session/event-table.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { Audience } from "../../core/session/visibility.ts";
 import type { JournalEntry, SessionKey } from "../../store/store.ts";
@@ -250,8 +251,9 @@ export class SessionAudit implements Participant {
     const { key, epoch, term } = this.#seat;
     const { command, decision } = step;
     const session = { sessionId: key.sessionId, epoch };
-    const entries = auditEntries({ ...step, ...session });
-    if (entries.length > 0 || decision.kind === "accepted") return entries;
+    const isAudited = decision.events.some((event) => eventIs(event, "audited"));
+    const entries = isAudited ? auditEntries({ ...step, ...session }) : NO_ENTRIES;
+    if (isAudited || decision.kind === "accepted") return entries;
     const { refusal } = decision;
     const known = refusedDetails(command, refusal);
     if (known === null) return [];
@@ -263,6 +265,8 @@ export class SessionAudit implements Participant {
     return [refusalEntry({ ...session, command }, refused)];
   }
 }
+
+const NO_ENTRIES: readonly JournalEntry[] = [];
 
 /**
  * Counts refusals by caller and code. The audit has the beginning of a flood, and then its growth:

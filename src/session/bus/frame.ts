@@ -1,12 +1,15 @@
 import { errorBody, type Refusal } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { StoredText } from "../../store/store.ts";
+import type { Written } from "../actor/written.ts";
 
 /** One event of the log. Its text is the stored one, and every subscriber is sent the same. */
 export interface Frame {
   readonly id: number;
   readonly text: string;
   readonly bytes: number;
+  /** The event's type, where that is known without a look into the text. */
+  readonly type?: string;
 }
 
 /** Something that a stream is told and that is not in the log: it has no number, no replay. */
@@ -14,6 +17,7 @@ export interface Notice {
   readonly id: null;
   readonly text: string;
   readonly bytes: number;
+  readonly type?: string;
 }
 
 /**
@@ -30,6 +34,11 @@ export type Chunk = readonly Batch[];
 
 export function frameOf({ id, text }: StoredText): Frame {
   return { id, text, bytes: Buffer.byteLength(text) };
+}
+
+/** An event that has just become durable. */
+export function liveFrame({ id, text, bytes, event: { type } }: Written): Frame {
+  return { id, text, bytes, type };
 }
 
 export function batchOf(frames: readonly (Frame | Notice)[]): Batch {
@@ -55,7 +64,7 @@ export function seenOf({ frames }: Batch, through: number): Batch {
 
 export function notice(type: string, data: JsonObject): Notice {
   const text = JSON.stringify({ v: 1, type, data });
-  return { id: null, text, bytes: Buffer.byteLength(text) };
+  return { id: null, text, bytes: Buffer.byteLength(text), type };
 }
 
 /** An event that is sent a second time, without its number, so that no reader counts it twice. */

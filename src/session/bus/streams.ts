@@ -13,7 +13,7 @@ import type { CommitStep, Participant } from "../participant.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
 import type { DiskFigures } from "../tenant/tenant-disk.ts";
 import type { SessionWorld } from "../world.ts";
-import { frameOf, type Notice, streamError, streamRefused } from "./frame.ts";
+import { liveFrame, type Notice, streamError, streamRefused } from "./frame.ts";
 import { type AnswerReceipt, HeldVerdicts } from "./held-verdicts.ts";
 import { SessionBus } from "./session-bus.ts";
 import type { SubscribeRequest, Subscription } from "./subscription.ts";
@@ -157,7 +157,7 @@ class SessionStream implements Participant {
   #publish(written: readonly Written[]) {
     if (this.#bus === null || written.length === 0) return;
     const terminal = written.findLast(({ event }) => eventIs(event, "terminal"));
-    this.#bus.publish(written.map(frameOf), terminal?.id ?? null);
+    this.#bus.publish(written.map(liveFrame), terminal?.id ?? null);
   }
 
   #list() {
