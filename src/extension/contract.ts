@@ -19,7 +19,7 @@ export interface Extension {
   init?(): Awaitable<void>;
   /** Goes to work; all that it depends on is at work already. */
   activate?(): Awaitable<void>;
-  /** Stops; all that depends on it has stopped. What it keeps now is still stored. */
+  /** Stops; all that depends on it has stopped, and the last snapshot is written. */
   deactivate?(): Awaitable<void>;
   /** Gives back what it holds. It comes even if an earlier step failed. */
   dispose?(): Awaitable<void>;

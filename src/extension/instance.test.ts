@@ -49,6 +49,7 @@ async function made(source: string, change: Partial<InstanceOptions> = {}) {
     stored: null,
     clock: PATIENT,
     hasSecret: (text) => text.includes("hunter22"),
+    slotBytesMax: () => 1_000,
     noted: (note) => notes.push(note),
     dropped: (why) => dropped.push(why),
     ...change,
@@ -273,6 +274,22 @@ describe("what an extension keeps", () => {
     await instance.hook("before_tool_call", { value: { password: "hunter22" } });
     expect(dropped).toEqual([{ code: "secret_leak", details: { paths: "slot notes" } }]);
     expect(instance.slot?.change).toBeNull();
+  });
+
+  it("P11: is not stored if a secret became known since that is in it", async () => {
+    let secret = "hunter22";
+    const hasSecret = (text: string) => text.includes(secret);
+    const { instance, dropped } = await instanceOf(keeps, { hasSecret });
+    await instance.hook("before_tool_call", { value: { word: "a new key" } });
+    secret = "a new key";
+    expect(instance.change).toBeNull();
+    expect(dropped).toMatchObject([{ code: "secret_leak" }]);
+  });
+
+  it("P10: is refused where the slots of its session have no room for it", async () => {
+    const { instance, dropped } = await instanceOf(keeps);
+    await instance.hook("before_tool_call", { value: { text: "x".repeat(1_000) } });
+    expect(dropped).toMatchObject([{ code: "slot_too_large", details: { limit: 1_000 } }]);
   });
 
   it("is delivered when it comes up, an older version by its own migration", async () => {

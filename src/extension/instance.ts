@@ -12,6 +12,7 @@ import {
   deliveryOf,
   migratedSlot,
   type SlotBytes,
+  type SlotChange,
   type SlotDelivery,
   SlotDraft,
   type StoredSlot,
@@ -34,6 +35,8 @@ export interface InstanceOptions {
   hasSecret(text: string): boolean;
   /** It said something for the log, or was refused a slot that is not its own. */
   noted(note: ThreadNote): void;
+  /** How many bytes its slot may have beside all others of the session. */
+  slotBytesMax(): number;
   /** It ended in the middle of its work. */
   dropped(why: Refusal): void;
 }
@@ -49,6 +52,7 @@ export async function makeInstance(options: InstanceOptions): Promise<Result<Ext
   const why = await instance.made(delivery.kind === "to be migrated" ? delivery.stored : null);
   if (why === null) return ok(instance);
   instance.end("it did not come up");
+  await instance.gone;
   return { ok: false, refusal: why };
 }
 
@@ -135,6 +139,14 @@ export class ExtensionInstance implements Startable {
     this.#isSlotNews = true;
   }
 
+  /** What the next snapshot has to write of its slot; a secret that became known since ends it. */
+  get change(): SlotChange | null {
+    const text = this.slot?.text ?? null;
+    if (text === null || !this.#options.hasSecret(text)) return this.slot?.change ?? null;
+    this.#failed(refusal("secret_leak", { paths: `slot ${this.id}` }));
+    return null;
+  }
+
   end(why: string) {
     this.#isEnding = true;
     this.#thread.end(why);
@@ -171,6 +183,10 @@ export class ExtensionInstance implements Startable {
 
   #checked(text: string): Result<string> {
     if (this.#options.hasSecret(text)) return fail("secret_leak", { paths: `slot ${this.id}` });
+    const limit = this.#options.slotBytesMax();
+    if (Buffer.byteLength(text) > limit) {
+      return fail("slot_too_large", { extension: this.id, limit });
+    }
     return slotText(this.#options.manifest, parsed(text));
   }
 

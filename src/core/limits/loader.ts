@@ -72,6 +72,12 @@ export const EXTENSION_MANIFEST_BYTES_MAX = 64 * 1_024;
 /** One slot of an extension: all that may be active fit into one commit many times over. */
 export const EXTENSION_SLOT_BYTES_MAX = 1_024 * 1_024;
 
+/**
+ * Slots of a session's extensions together, those of absent ones included: the server's own slots
+ * and a turn fit into the same commit.
+ */
+export const EXTENSION_SLOTS_BYTES_MAX = 24 * 1_024 * 1_024;
+
 /** Nesting of what an extension keeps or is configured with, and of the schemas of both. */
 export const PLAIN_DATA_DEPTH_MAX = 64;
 
