@@ -185,7 +185,7 @@ describe("fermata agents, of a server that runs", () => {
     [["ps", "more"], 2, /ps takes nothing/],
     [["trace", "x", "--url", "nowhere"], 2, /"nowhere" is not an address/],
     [["logs", "nobody"], 1, /nobody/],
-    [["ps", "--url", "http://127.0.0.1:9"], 1, /cannot reach the server/],
+    [["ps", "--url", "http://127.0.0.1:9"], 1, /cannot reach .*; start it, or say where .* --url/],
   ])("says what is wrong with %j", async (args, expected, words) => {
     const { exitCode, err } = await fermata(...args).ended;
     expect(exitCode).toBe(expected);

@@ -228,7 +228,10 @@ async function askServer(args: readonly string[]): Promise<number> {
   } catch (thrown) {
     return interrupt.signal.aborted
       ? 0
-      : failed(`cannot reach the server at ${url}: ${causeOf(thrown)}`);
+      : failed(
+          `cannot reach the server at ${url}: ${causeOf(thrown)}; start it, ` +
+            "or say where it listens with --url or FERMATA_URL",
+        );
   }
 }
 
