@@ -11,9 +11,9 @@ import { pendingCount, type Session } from "../core/session/state.ts";
 import { hasTurn } from "../core/status.ts";
 import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
-import { type OpenSession, SessionActor } from "./actor/actor.ts";
+import { SessionActor } from "./actor/actor.ts";
 import { DeadlineTimers } from "./actor/deadlines.ts";
-import { openSession } from "./actor/open.ts";
+import { type OpenSession, openSession } from "./actor/open.ts";
 import { TurnQueue } from "./actor/turn-queue.ts";
 import type { Outcome, Written } from "./actor/written.ts";
 import type { AgentNow } from "./agent/agent-modes.ts";
@@ -95,7 +95,8 @@ export class LiveSession {
     const actor = new SessionActor(world, opened, (why) => this.#failed(why));
     const present = () => this.present();
     const past = (session: Session) => this.past(session);
-    const agent = new AgentSide(world, actor, { present, past, skipped: opened.skipped });
+    const { skipped, files } = opened;
+    const agent = new AgentSide(world, actor, { present, past, skipped, files });
     const credit = new SessionCredit(world, actor);
     const queue = new TurnQueue(actor, {
       begin: policyChecked(world, actor, agent, (prompt, slash, again) =>
@@ -393,8 +394,6 @@ export class LiveSession {
   }
 
   #wake() {
-    const watchers = this.#watchers;
-    this.#watchers = [];
-    for (const wake of watchers) wake();
+    for (const wake of this.#watchers.splice(0)) wake();
   }
 }

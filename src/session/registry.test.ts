@@ -1,12 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import { parseClientId } from "../core/id.ts";
 import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
+import { ok } from "../core/result.ts";
 import type { SessionStore } from "../store/index.ts";
+import { altered } from "./altered-store.fixture.ts";
 import { shutDown } from "./life/ending.ts";
 import { reconcileStaleSessions } from "./life/recovery.ts";
 import { echo, SERVER, Stage, TENANT, value } from "./stage.fixture.ts";
-import { CREATION } from "./world.fixture.ts";
+import { CREATION, NO_LOADER } from "./world.fixture.ts";
 
 const NOW = new AbortController().signal;
 
@@ -42,6 +45,60 @@ describe("the session that a workspace shares", () => {
 });
 
 describe("making a session", () => {
+  it("P1: is one commit, with its maker, and a second when its agent is there", async () => {
+    const writes: string[] = [];
+    const noting =
+      <Given extends readonly unknown[], Answer>(name: string, act: (...given: Given) => Answer) =>
+      (...given: Given) => {
+        writes.push(name);
+        return act(...given);
+      };
+    const stage = await Stage.open({
+      wrap: (real) =>
+        altered(real, {
+          create: noting("create", (...given) => real.create(...given)),
+          commit: noting("commit", (...given) => real.commit(...given)),
+        }),
+    });
+    const sessionId = stage.world.ids.session();
+    const clientId = parseClientId("client_1") ?? expect.fail();
+    const actor = { kind: "client", clientId, userId: null, loopback: true } as const;
+    const creation = { ...CREATION, workspaceCwd: stage.folder };
+    const key = { tenantId: TENANT, sessionId };
+    const request = { key, creation, actor, registersMaker: true };
+    const { live } = value(await stage.registry.create(request));
+    expect(writes).toEqual(["create", "commit"]);
+    expect([...live.session.clients.keys()]).toEqual([clientId]);
+    const { events } = value(await stage.world.store.readEvents(live.key, { after: 0, limit: 10 }));
+    expect(events.map(({ text }) => JSON.parse(text).type)).toEqual([
+      ...["session_created", "session_lifecycle", "client_attached", "session_status"],
+      ...["agent_connected", "session_status"],
+    ]);
+    const audit = { journal: "audit", after: 0, limit: 10 } as const;
+    const { rows } = value(await stage.world.store.readJournal(TENANT, audit));
+    expect(rows.map(({ text }) => JSON.parse(text).act)).toEqual([
+      ...["session_created", "session_lifecycle", "session_status"],
+      ...["agent_connected", "session_status"],
+    ]);
+  });
+
+  it("P7: takes the files once, and knows by that what is around its first agent", async () => {
+    let looks = 0;
+    const file = { name: "SOUL.md", source: "user", path: "SOUL.md", text: "be kind" } as const;
+    const persona = async () => {
+      looks += 1;
+      return ok({ files: [file], diagnostics: [] });
+    };
+    const stage = await Stage.open({ loader: { ...NO_LOADER, persona } });
+    const hand = await stage.created();
+    const { chosen, surroundings } = hand.live.session;
+    expect(surroundings?.persona).toBe(chosen.persona.hash);
+    expect(looks).toBe(1);
+    await hand.turn("crash");
+    await hand.turn("say back");
+    expect(looks).toBe(2);
+  });
+
   it("leaves nothing behind if no agent can be had, and says why", async () => {
     const stage = await Stage.open({ profiles: new Map([echo("--exit-at-start", "3")]) });
     const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };

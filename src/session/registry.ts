@@ -304,7 +304,9 @@ export class SessionRegistry {
   async #activated(opening: Opening, live: LiveSession): Promise<Result<LiveSession>> {
     const { tenantId } = live.key;
     opening.unready = live;
-    const why = this.#refusalFor(tenantId) ?? (await live.activated());
+    const refused = this.#refusalFor(tenantId);
+    if (refused === null) live.start();
+    const why = refused ?? (await live.activated());
     opening.unready = null;
     if (why === null) return ok(this.#keep(live));
     await live.abandon();

@@ -26,7 +26,7 @@ describe("a turn", () => {
       await stage.world.store.readEvents(hand.live.key, { after: 0, limit: 1_000 }),
     );
     const stored = page.events.map(({ text }) => JSON.parse(text));
-    expect(hand.events.map(({ id }) => id)).toEqual(hand.events.map((_, index) => index + 3));
+    expect(hand.events.map(({ id }) => id)).toEqual(hand.events.map((_, index) => index + 4));
     expect(stored.slice(-hand.events.length)).toEqual(hand.events);
   });
 

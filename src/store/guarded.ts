@@ -43,11 +43,7 @@ export class GuardedStore implements S.SessionStore {
       fields: () => ({ ...key, ...session, commit: null }),
       content: () => session.commit,
       check: weighed,
-      act: async (commit) => {
-        const made = await this.#store.create(key, { ...session, commit });
-        if (made.ok) await this.#path.notes?.note(key, this.contract.storeId);
-        return made;
-      },
+      act: (commit) => this.#path.noted(key, this.#store.create(key, { ...session, commit })),
     });
   }
 

@@ -27,6 +27,19 @@ export class SessionLocator {
     return this.#at(key, (file) => written(file, storeId));
   }
 
+  /** Notes a session while it is made, and forgets it again if that is refused. */
+  async noteMade<Made>(
+    key: SessionKey,
+    storeId: string,
+    making: Promise<Result<Made>>,
+  ): Promise<Result<Made>> {
+    // The note is a hint: that it could not be written is no reason against the session.
+    const [made] = await Promise.all([making, this.note(key, storeId)]);
+    const isThere = made.ok || made.refusal.code === "session_id_conflict";
+    if (!isThere) await this.forget(key);
+    return made;
+  }
+
   /** That a store has a tenant at all: it may have members and tokens, and no session. */
   noteTenant(tenantId: TenantId, storeId: string): Promise<Result<void>> {
     return this.#ofTenant(tenantId, (file) => written(file, storeId));
@@ -134,9 +147,13 @@ const OF_TENANT = "+tenant";
 /** Whole or not at all: a name that appears has its content. */
 async function written(file: string, text: string): Promise<Result<void>> {
   const draft = `${file}+draft-${randomUUID()}`;
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const write = () => writeFile(draft, text, { mode: 0o600 });
   try {
-    await writeFile(draft, text, { mode: 0o600 });
+    await write().catch(async (thrown: unknown) => {
+      if (!isMissing(thrown)) throw thrown;
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await write();
+    });
     await rename(draft, file);
   } catch (thrown) {
     await rm(draft, { force: true });

@@ -63,6 +63,19 @@ describe("a store that notes where its sessions are", () => {
     expect(await locator.find(keyOf("s2"))).toEqual({ ok: true, value: "elsewhere" });
   });
 
+  it("notes a session that is there already, and none that could not be made", async () => {
+    const { locator, store } = await located();
+    expect(await store.create(keyOf("s1"), newSession("s1"))).toMatchObject({ ok: true });
+    const again = await store.create(keyOf("s1"), newSession("s1"));
+    expect(again).toMatchObject({ refusal: { code: "session_id_conflict" } });
+    expect(await locator.find(keyOf("s1"))).toEqual({ ok: true, value: "memory" });
+    const backend = new MemoryBackend();
+    backend.create = async () => fail("store_unavailable");
+    const away = await openSurface(backend, { location: { locator, isLasting: true } });
+    expect(await away.create(keyOf("s2"), newSession("s2"))).toMatchObject({ ok: false });
+    expect(await locator.find(keyOf("s2"))).toEqual({ ok: true, value: null });
+  });
+
   it("P8: forgets a tenant that it removes, and no other", async () => {
     const { locator, store } = await located();
     const other = { ...keyOf("s1"), tenantId: parseTenantId("globex") ?? expect.fail() };

@@ -144,6 +144,11 @@ export class OperationPath {
     return location?.isLasting ? location.locator : null;
   }
 
+  /** The locator notes a session while it is made, if it is to know of it. */
+  noted<Made>(key: SessionKey, making: Promise<Result<Made>>): Promise<Result<Made>> {
+    return this.notes?.noteMade(key, this.#storeId, making) ?? making;
+  }
+
   /** Why a session is missing: the locator may know that another store has it. */
   async located<Value>(key: SessionKey, answering: Promise<Result<Value>>): Promise<Result<Value>> {
     const answer = await answering;

@@ -87,13 +87,10 @@ export class StoreSurface implements S.SessionStore {
         () => check.checkManifestOf(key, session.manifest, this.contract),
         () => check.checkCommit(key, { ...commit, record: session.record }, this.contract),
       ],
-      act: async (commit) => {
+      act: (commit) => {
         const { holder, manifest, record, epoch } = session;
         const fresh = { holder, manifest, record, epoch, commit };
-        const made = await this.#backend.create(key, fresh);
-        // The note is a hint: that it could not be written is no reason against the session.
-        if (made.ok) await this.#path.notes?.note(key, this.contract.storeId);
-        return made;
+        return this.#path.noted(key, this.#backend.create(key, fresh));
       },
     });
   }

@@ -5,8 +5,12 @@ import { liveMany, report } from "./lives.ts";
 /** Rare troubles need many lives; a flaw that hides in so many would hide for ever. */
 const LIVES_MAX = 6_000;
 
-/** Where flaws that hide long have shown once. It saves time while lives stay as they are. */
+/**
+ * Where flaws that hide long have shown once, or have broken their own promise before any other.
+ * It saves time while lives stay as they are.
+ */
 const SHOWN_AT: ReadonlyMap<string, number> = new Map([
+  ["P1: replies before it is durable", 2],
   ["P5: does not wait for shell commands", 145],
   ["Held: tells a verdict before its prompt is answered", 185],
   ["P3: shows a replay without its last turn", 141],

@@ -5,7 +5,6 @@ import { ok, type Result } from "../../core/result.ts";
 import { type Command, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import { unchanged } from "../../core/session/draft.ts";
-import type { Skipped } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
 import { RefusedTransitions } from "../audit/entries.ts";
@@ -13,6 +12,7 @@ import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { type OpenHistory, type SnapshotContent, weightOf } from "./history.ts";
+import type { OpenSession } from "./open.ts";
 import {
   HeldCommands,
   type LargeTurnEnd,
@@ -31,22 +31,6 @@ import {
   type Written,
   writeEvents,
 } from "./written.ts";
-
-/** What is known of a session when it is opened. */
-export interface OpenSession {
-  readonly key: SessionKey;
-  readonly term: number;
-  readonly epoch: string;
-  readonly session: Session;
-  readonly lastEventId: number;
-  readonly record: SessionRecord;
-  readonly hasSnapshot: boolean;
-  /** Whether there is a conversation that an agent can be told of. */
-  readonly hasMessages: boolean;
-  /** What could not be brought back, and why. */
-  readonly skipped: readonly Skipped[];
-  readonly history: OpenHistory;
-}
 
 /**
  * One live session. Commands are decided as they come, one after the other, on the state in

@@ -3,7 +3,7 @@ import { TURNS_SETTLED_AT_ONCE_MAX } from "../../core/limits.ts";
 import type { Command } from "../../core/session/command.ts";
 import { Semaphore } from "../../platform/semaphore.ts";
 import type { Snapshot } from "../../store/store.ts";
-import type { OpenSession } from "./actor.ts";
+import type { OpenSession } from "./open.ts";
 import type { Decided, Outcome } from "./written.ts";
 
 /** Whose memory a turn takes: that of the session's tenant, and of the user who made it. */

@@ -3,23 +3,41 @@ import { PAGE_ROWS_MAX } from "../../core/limits.ts";
 import type { Bound } from "../../core/policy/bound.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { Actor } from "../../core/session/command.ts";
+import { type Actor, type Command, clientOf, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import { evolve } from "../../core/session/evolve.ts";
 import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import type { Manifest } from "../../store/index.ts";
-import type { JournalEntry, Opened, SessionKey } from "../../store/store.ts";
-import type { OpenSession } from "../actor/actor.ts";
+import type { JournalEntry, Opened, SessionKey, SessionRecord } from "../../store/store.ts";
 import { OpenHistory } from "../actor/history.ts";
+import type { FilesAround } from "../agent/briefing.ts";
 import { auditEntries } from "../audit/entries.ts";
 import { PERSONA, SKILLS, take } from "../knowledge.ts";
 import { eventIn } from "../replay.ts";
 import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/tally.ts";
 import type { SessionWorld } from "../world.ts";
 import { readWindow, WINDOW_SLOT } from "./history.ts";
-import { recordOf, writeEvents, writtenAs } from "./written.ts";
+import { recordOf, type Written, writeEvents, writtenAs } from "./written.ts";
+
+/** What is known of a session when it is opened. */
+export interface OpenSession {
+  readonly key: SessionKey;
+  readonly term: number;
+  readonly epoch: string;
+  readonly session: Session;
+  readonly lastEventId: number;
+  readonly record: SessionRecord;
+  readonly hasSnapshot: boolean;
+  /** Whether there is a conversation that an agent can be told of. */
+  readonly hasMessages: boolean;
+  /** What could not be brought back, and why. */
+  readonly skipped: readonly Skipped[];
+  /** What its files came to just now, if it was made just now. */
+  readonly files: FilesAround | null;
+  readonly history: OpenHistory;
+}
 
 const OWN_SLOTS: ReadonlySet<string> = new Set(
   [CORE_SLOT, TALLY_SLOT, WINDOW_SLOT].map(({ owner }) => owner),
@@ -74,7 +92,8 @@ async function readSession(
   if (session === null) return fail("session_corrupt", { reason: "its log has no beginning" });
   const row = recordOf(session, record.updatedAtMs);
   const { skipped } = start;
-  const found = { hasSnapshot: revision > 0, hasMessages: record.messageCount > 0, skipped };
+  const hasMessages = record.messageCount > 0;
+  const found = { hasSnapshot: revision > 0, hasMessages, skipped, files: null };
   return ok({ key, term, epoch, session, lastEventId, record: row, ...found, history });
 }
 
@@ -148,6 +167,8 @@ export interface CreationRequest {
   readonly isUsualAutonomy?: boolean;
   /** The model that the request sets once the session exists, if it names one. */
   readonly modelId?: string | null;
+  /** Whether the client that makes it is registered with it. */
+  readonly registersMaker?: boolean;
 }
 
 /** With the skills and the persona that are there now. */
@@ -157,9 +178,9 @@ export async function wholeCreation(
   wanted: SessionCreation,
 ): Promise<Result<Creation>> {
   const place = { tenantId, workspaceCwd: wanted.workspaceCwd };
-  const skills = await take(world, place, SKILLS);
+  const loads = [take(world, place, SKILLS), take(world, place, PERSONA)] as const;
+  const [skills, persona] = await Promise.all(loads);
   if (!skills.ok) return skills;
-  const persona = await take(world, place, PERSONA);
   if (!persona.ok) return persona;
   return ok({
     ...wanted,
@@ -168,23 +189,34 @@ export async function wholeCreation(
   });
 }
 
-/** A new session with its first events, in one step: it is there whole, or not at all. */
+/**
+ * A new session with its maker, on the way to its agent, in one step: it is there whole, or not at
+ * all. Its agent is asked for when it is started.
+ */
 export async function createSession(
   world: SessionWorld,
-  { key, creation: wanted, actor, bound }: CreationRequest,
+  request: CreationRequest,
 ): Promise<Result<OpenSession>> {
+  const { key } = request;
   const { sessionId } = key;
-  const whole = await wholeCreation(world, key, wanted);
+  const whole = await wholeCreation(world, key, request.creation);
   if (!whole.ok) return whole;
   const creation = whole.value;
   const atMs = world.clock.nowMs();
-  const by = { atMs, actor, ...(bound && { bound }) };
-  const command = { type: "create", ...by, sessionId, creation } as const;
-  const decision = decide(null, command);
-  if (decision.kind === "refused") return { ok: false, refusal: decision.refusal };
-  const { session } = decision;
+  const epoch = world.ids.epoch();
+  const journal: JournalEntry[] = [];
+  const written: Written[] = [];
+  let session: Session | null = null;
+  for (const command of firstCommands(request, creation, atMs)) {
+    const decision = decide(session, command);
+    if (decision.kind === "refused") return { ok: false, refusal: decision.refusal };
+    const firstEventId = written.length + 1;
+    const audited = { sessionId, epoch, command, decision, firstEventId, revision: null };
+    journal.push(...auditEntries(audited));
+    written.push(...writeEvents(decision.events, firstEventId));
+    session = decision.session;
+  }
   if (session === null) return fail("session_not_found", { sessionId });
-  const written = writeEvents(decision.events, 1);
   const leaks = written.some(({ text }) => world.redact(text) !== text);
   if (leaks) return { ok: false, refusal: leak() };
   const storeId = world.store.contract.storeId;
@@ -196,16 +228,7 @@ export async function createSession(
     createdAt: atMs,
     updatedAt: atMs,
   };
-  const epoch = world.ids.epoch();
   const record = recordOf(session, atMs);
-  const journal = auditEntries({
-    sessionId,
-    epoch,
-    command,
-    decision,
-    firstEventId: 1,
-    revision: null,
-  });
   const commit = { afterEventId: 0, events: written.map(({ text }) => text), journal };
   const { holder } = world;
   const made = await world.store.create(key, { holder, manifest, record, epoch, commit });
@@ -221,8 +244,25 @@ export async function createSession(
   history.add(written);
   const { term } = made.value;
   const lastEventId = written.length;
-  const fresh = { hasSnapshot: false, hasMessages: false, skipped: [] };
+  const files = { skills: creation.skills.hash, persona: creation.persona.hash };
+  const fresh = { hasSnapshot: false, hasMessages: false, skipped: [], files };
   return ok({ key, term, epoch, session, lastEventId, record, ...fresh, history });
+}
+
+/** All that is decided of a new session before a client can know of it. */
+function firstCommands(
+  { key, actor, bound, registersMaker = false }: CreationRequest,
+  creation: Creation,
+  atMs: number,
+): readonly Command[] {
+  const { sessionId } = key;
+  const by = { atMs, actor, ...(bound && { bound }) };
+  const clientId = registersMaker ? clientOf(actor) : null;
+  return [
+    { ...by, type: "create", sessionId, creation },
+    ...(clientId === null ? [] : [{ ...by, type: "attach" as const, clientId, idle: [] }]),
+    { atMs, actor: SERVER, type: "activate", skipped: [] },
+  ];
 }
 
 /** A session is not made with a secret in its name or its settings. */

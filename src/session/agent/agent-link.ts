@@ -26,6 +26,7 @@ import {
   Briefing,
   type CalledSkill,
   calledContent,
+  type FilesAround,
   filesAround,
   isTool,
   knownSoon,
@@ -103,6 +104,7 @@ export class AgentLink {
     key: SessionKey,
     session: Session,
     past: AgentPast | null,
+    files: FilesAround | null,
   ): Promise<Refusal | null> {
     const { activeAgent, currentCwd } = session.chosen;
     this.#modeChoices = session.agentModeChoices ?? 0;
@@ -111,7 +113,7 @@ export class AgentLink {
     const briefing = new Briefing(this.#world, tenantId, session);
     this.#briefing = briefing;
     this.#offers = new OfferKeeper(this.#world, tenantId);
-    this.#files = filesAround(this.#world, { tenantId, workspaceCwd });
+    this.#files = filesAround(this.#world, { tenantId, workspaceCwd }, files);
     const unread = await briefing.learn(session.chosen);
     if (unread !== null) return this.#isOver ? null : unread;
     const request = {

@@ -18,6 +18,7 @@ import { type SessionWorld, stampedBy } from "../world.ts";
 import { AgentLink } from "./agent-link.ts";
 import { type AgentNow, agentNow } from "./agent-modes.ts";
 import { AgentReports, type PresentClients } from "./agent-reports.ts";
+import type { FilesAround } from "./briefing.ts";
 
 /** What the agent's side needs to know beside the session's state. */
 interface AgentSideDeps {
@@ -26,6 +27,8 @@ interface AgentSideDeps {
   past(session: Session): AgentPast | null;
   /** What could not be brought back when the session was opened (P6). */
   readonly skipped: readonly Skipped[];
+  /** What the files came to when the session was made, if that is now. */
+  readonly files: FilesAround | null;
 }
 
 /**
@@ -173,7 +176,8 @@ export class AgentSide implements Participant {
     // What the last agent agreed to before it went is decided, and may not be durable yet.
     const { modelConfig } = this.#seat.decided.chosen;
     const wanted = { ...session, chosen: { ...session.chosen, modelConfig } };
-    const why = await link.connect(this.#seat.key, wanted, this.#deps.past(session));
+    const files = activation === FIRST_ACTIVATION ? this.#deps.files : null;
+    const why = await link.connect(this.#seat.key, wanted, this.#deps.past(session), files);
     if (why !== null) this.#notConnected(why, reports);
   }
 
@@ -220,6 +224,9 @@ export class AgentSide implements Participant {
     return stampedBy(this.#world.clock, SERVER);
   }
 }
+
+/** The one that a session is made with. */
+const FIRST_ACTIVATION = 1;
 
 /** A retry does not help with these; the operator has to do something about the agent. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([

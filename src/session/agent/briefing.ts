@@ -145,22 +145,34 @@ export function calledContent(
   return [{ type: "text", text: skillBlock(entry) }, ...asked, ...others];
 }
 
-type Files = Pick<Surroundings, "skills" | "persona">;
+/** What the files that speak to agents come to; null is not known. */
+export type FilesAround = Pick<Surroundings, "skills" | "persona">;
 
-const UNSEEN: Files = { skills: null, persona: null };
+const UNSEEN: FilesAround = { skills: null, persona: null };
 
-/** What the files of a session come to at the moment, to be compared with the last time. */
-export async function filesAround(world: SessionWorld, place: LoadScope): Promise<Files> {
+/**
+ * What the files of a session come to at the moment, to be compared with the last time. They are
+ * looked at, unless that was just done.
+ */
+export async function filesAround(
+  world: SessionWorld,
+  place: LoadScope,
+  known: FilesAround | null = null,
+): Promise<FilesAround> {
+  if (known !== null) return known;
   const looks = [look(world, place, SKILLS), look(world, place, PERSONA)] as const;
   const [skills, persona] = await Promise.all(looks);
   return { skills, persona };
 }
 
 /** The same, as far as it is known soon: a disk that does not answer blocks no session. */
-export function knownSoon({ clock }: SessionWorld, files: Promise<Files>): Promise<Files> {
+export function knownSoon(
+  { clock }: SessionWorld,
+  files: Promise<FilesAround>,
+): Promise<FilesAround> {
   return new Promise((resolve) => {
     const callOff = clock.after(SURROUNDINGS_MS_MAX, () => resolve(UNSEEN));
-    const told = (known: Files) => {
+    const told = (known: FilesAround) => {
       callOff();
       resolve(known);
     };
@@ -171,7 +183,7 @@ export function knownSoon({ clock }: SessionWorld, files: Promise<Files>): Promi
 /** All that is around a session, now that this agent is there. */
 export function surroundingsOf(
   { offer }: AgentSession,
-  files: Files,
+  files: FilesAround,
   servers: readonly JsonObject[],
 ): Surroundings {
   const { agentName, agentVersion } = offer;

@@ -38,6 +38,7 @@ async function steered(by: Actor, leaves: boolean) {
     present: () => [],
     past: () => null,
     skipped: [],
+    files: null,
   });
   side.durable(written);
   return said;

@@ -50,15 +50,14 @@ export class Arrivals {
     return retryIfEvicted(async () => {
       const bounded = await boundCreation(this.#parts.world, request);
       if (!bounded.ok) return bounded;
-      const joined = await this.#parts.registry.create(bounded.value);
+      const wanted = { ...bounded.value, registersMaker: true };
+      const joined = await this.#parts.registry.create(wanted);
       if (!joined.ok) return joined;
       if (joined.value.attached) {
         return orAnew(await this.#joined(joined.value, register, ensureAgent));
       }
-      const why = await register(joined.value.live);
-      return why === null
-        ? ok({ ...joined.value, agentFailure: null })
-        : { ok: false, refusal: why };
+      noteSignOfLife(this.#parts.world, joined.value.live, request.actor);
+      return ok({ ...joined.value, agentFailure: null });
     });
   }
 
