@@ -41,9 +41,15 @@ async function urlsOfOnePrompt(installation: Installation): Promise<readonly str
     await client.post("/credits/limit", { limit: "granted" });
     await client.post("/credits/grants", { amountMicro: 1_000, id: "grant" });
     const coverage = await Coverage.attach(server.inspectorUrl);
+    // All are made before: what comes after the making of one is not on the way of each prompt.
+    const sessionIds: string[] = [];
+    for (let made = 0; made < PROMPTS; made += 1) {
+      const { sessionId } = await client.post("/session", { sessionScope: "thread" });
+      sessionIds.push(String(sessionId));
+    }
     let passed: readonly string[] | null = null;
-    for (let prompts = 0; prompts < PROMPTS; prompts += 1) {
-      const urls = await urlsOfPrompt(client, coverage);
+    for (const sessionId of sessionIds) {
+      const urls = await urlsOfPrompt(client, coverage, sessionId);
       passed = passed === null ? [...urls] : passed.filter((url) => urls.has(url));
     }
     coverage.close();
@@ -53,8 +59,11 @@ async function urlsOfOnePrompt(installation: Installation): Promise<readonly str
   }
 }
 
-async function urlsOfPrompt(client: Client, coverage: Coverage): Promise<ReadonlySet<string>> {
-  const { sessionId } = await client.post("/session", { sessionScope: "thread" });
+async function urlsOfPrompt(
+  client: Client,
+  coverage: Coverage,
+  sessionId: string,
+): Promise<ReadonlySet<string>> {
   const events = await client.events(`/session/${sessionId}/events`);
   await coverage.take();
   const prompt = [{ type: "text", text: "hello" }];
