@@ -57,7 +57,8 @@ export class StreamReader {
     { host = LOOPBACK, headers = [], until = "retry: ", counted }: StreamOptions = {},
   ): Promise<StreamReader> {
     const reader = new StreamReader(connect(port, host), counted ?? null);
-    const lines = [`GET ${path} HTTP/1.1`, `Host: ${host}:${port}`, ...headers, "", ""];
+    const named = host.includes(":") ? `[${host}]` : host;
+    const lines = [`GET ${path} HTTP/1.1`, `Host: ${named}:${port}`, ...headers, "", ""];
     reader.#socket.write(lines.join("\r\n"));
     await reader.received(until);
     return reader;

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { measureGroup } from "../bench/compare/compare.ts";
 import { fermata, running } from "../bench/compare/contestant.ts";
+import { readCompareOptions } from "../bench/compare/options.ts";
 import { reportOf } from "../bench/compare/report.ts";
 import { type Cell, cellsOf, noResults, withCells } from "../bench/compare/results.ts";
 import { GROUP_NAMES, type GroupName, needs, rowsOf } from "../bench/compare/rows.ts";
 import { COMPARE_TINY } from "../bench/compare/scale.ts";
 import { markdownTable, textTable } from "../bench/compare/table.ts";
+import { Misuse } from "../bench/misuse.ts";
 import { ServerHome } from "../bench/wire-process.ts";
 
 describe("the comparison of servers", () => {
@@ -51,6 +53,22 @@ describe("the comparison of servers", () => {
       figures(5, 6),
     ]);
     expect(cells).toHaveLength(results.cells.length);
+  });
+
+  it("takes servers by name and address, with tokens from files, and refuses the rest", () => {
+    const options = readCompareOptions(["--rows", "load,create", "--against", "a=http://[::1]:1"]);
+    expect(options).toMatchObject({
+      groups: ["create", "load"],
+      against: [{ name: "a", address: { host: "::1", port: 1, token: null } }],
+    });
+    const wrong = [
+      ["--rows", "nonsense"],
+      ["--against", "https://example.org"],
+      ["--build", "/tmp"],
+      ["--show"],
+      ["--fast"],
+    ];
+    for (const args of wrong) expect(() => readCompareOptions(args), `${args}`).toThrow(Misuse);
   });
 
   it("measures every row of a server that it starts, and what it can of one that runs", {

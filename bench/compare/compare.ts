@@ -91,7 +91,7 @@ const MEASURES: Readonly<Record<GroupName, Measure>> = {
 };
 
 /** A server that does not answer must not hold the run. */
-const GROUP_MS_MAX = 150_000;
+const GROUP_MS_MAX = 240_000;
 const REASON_CHARS_MAX = 200;
 
 async function findingsOf(

@@ -69,15 +69,11 @@ export function fermata(
     async open() {
       const home = new ServerHome({ server }, root);
       await home.open();
-      return {
-        async start({ agent, probe }) {
-          const flags = ["--agent", AGENTS[agent]];
-          return startedBy(
-            await (probe ? home.startProbed(probe, ...flags) : home.start(...flags)),
-          );
-        },
-        close: () => home.close(),
+      const start = ({ agent, probe }: StartWay) => {
+        const flags = ["--agent", AGENTS[agent]];
+        return probe ? home.startProbed(probe, ...flags) : home.start(...flags);
       };
+      return new OwnPlace(start, () => home.close());
     },
   };
 }
@@ -106,19 +102,16 @@ export function upstream(): Contestant {
       const agent = JSON.stringify(STREAMING_AGENT);
       const keeping = `process.argv.push(...${state}); await import(${agent});`;
       await writeFile(inside("keeping.mjs"), keeping);
-      return {
-        async start({ agent, probe }) {
-          const imports = probe === undefined ? [] : ["--import", probe.href];
-          const limits = ["--max-sessions", "0", "--max-connections", "0"];
-          const serve = ["serve", "--port", "0", "--workspace", inside("workspace"), ...limits];
-          const entry = agent === "keeping" ? inside("keeping.mjs") : STREAMING_AGENT;
-          const env = { HOME: inside("home"), QWEN_CLI_ENTRY: entry, ...OFFLINE };
-          return startedBy(
-            await ServerProcess.start([...imports, join(bin, "qwen"), ...serve], env),
-          );
-        },
-        close: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
+      const start = ({ agent: way, probe }: StartWay) => {
+        const imports = probe === undefined ? [] : ["--import", probe.href];
+        const limits = ["--max-sessions", "0", "--max-connections", "0"];
+        const serve = ["serve", "--port", "0", "--workspace", inside("workspace"), ...limits];
+        const entry = way === "keeping" ? inside("keeping.mjs") : STREAMING_AGENT;
+        const env = { HOME: inside("home"), QWEN_CLI_ENTRY: entry, ...OFFLINE };
+        return ServerProcess.start([...imports, join(bin, "qwen"), ...serve], env);
       };
+      const remove = () => rm(folder, { recursive: true, force: true, maxRetries: 5 });
+      return new OwnPlace(start, remove);
     },
   };
 }
@@ -130,12 +123,32 @@ const OFFLINE = {
   NO_PROXY: "127.0.0.1",
 };
 
-function startedBy(process: ServerProcess): Started {
-  return {
-    address: { host: "127.0.0.1", port: process.port, token: null },
-    process,
-    end: () => process.end("SIGTERM", "SIGINT"),
-  };
+/** Ends what it has started, also what a measure that took too long has left running. */
+class OwnPlace implements Place {
+  readonly #startNext: (way: StartWay) => Promise<ServerProcess>;
+  readonly #remove: () => Promise<void>;
+  readonly #running = new Set<ServerProcess>();
+
+  constructor(start: (way: StartWay) => Promise<ServerProcess>, remove: () => Promise<void>) {
+    this.#startNext = start;
+    this.#remove = remove;
+  }
+
+  async start(way: StartWay): Promise<Started> {
+    const process = await this.#startNext(way);
+    this.#running.add(process);
+    const address = { host: "127.0.0.1", port: process.port, token: null };
+    return { address, process, end: () => this.#end(process, "SIGTERM", "SIGINT") };
+  }
+
+  async close(): Promise<void> {
+    for (const process of this.#running) await this.#end(process, "SIGKILL");
+    await this.#remove();
+  }
+
+  async #end(process: ServerProcess, ...signals: readonly NodeJS.Signals[]): Promise<void> {
+    if (this.#running.delete(process)) await process.end(...signals);
+  }
 }
 
 /** A server that runs already, wherever it comes from. */

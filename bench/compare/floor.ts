@@ -35,8 +35,8 @@ const FLOORS: Partial<Record<GroupName, MeasureFloor>> = {
 
 /** What the floors are, for the report. */
 export const FLOOR_ABOUT =
-  "a bare node:http server that answers after a raw commit with fsync; for the one turn a bare " +
-  "reader of the agent's pipe, for start and memory the smallest server with Node";
+  "a bare node:http server that commits a row before it answers; for one turn the agent's pipe, " +
+  "for start and memory the smallest server";
 
 export async function floorOf(name: GroupName, scale: CompareScale): Promise<Findings> {
   return (await FLOORS[name]?.(scale)) ?? {};

@@ -50,7 +50,11 @@ export function readCompareOptions(args: readonly string[]): CompareOptions {
     }
     const file = tokens.get(name ?? url.host);
     const token = file === undefined ? null : readFileSync(file, "utf8").trim();
-    const address = { host: url.hostname, port: Number(url.port) || 80, token };
+    const address = {
+      host: url.hostname.replaceAll(/[[\]]/g, ""),
+      port: Number(url.port) || 80,
+      token,
+    };
     return { name: name ?? url.host, address };
   });
   if (values.show && values.json === undefined) throw new Misuse("--show wants --json FILE.");
