@@ -57,26 +57,26 @@ export class StoreWorld {
 /** One session that only grows. */
 export class BenchSession {
   readonly key: SessionKey;
+  readonly term: number;
   readonly #store: SessionStore;
-  readonly #term: number;
   #lastEventId = 0;
   #revision = 0;
 
   constructor(store: SessionStore, key: SessionKey, term: number) {
     this.#store = store;
     this.key = key;
-    this.#term = term;
+    this.term = term;
   }
 
   append() {
     const afterEventId = this.#lastEventId;
     this.#lastEventId += 1;
     const change = { afterEventId, events: [EVENT_TEXT], journal: [] };
-    return this.#store.commit(this.key, this.#term, change);
+    return this.#store.commit(this.key, this.term, change);
   }
 
   /** A turn of ten events, two messages and one slot, ended in one commit. */
-  endTurn() {
+  endTurn(folded = `[${EVENT_TEXT}]`) {
     const afterEventId = this.#lastEventId;
     const events = new Array<string>(10).fill(EVENT_TEXT);
     this.#lastEventId += events.length;
@@ -88,13 +88,40 @@ export class BenchSession {
       messages: [EVENT_TEXT, EVENT_TEXT],
       slots: [{ owner: "fermata.core", version: "1", payload: new Uint8Array(2_000) }],
       removedSlots: [],
-      turn: { firstId: afterEventId + 1, lastId: this.#lastEventId, text: `[${EVENT_TEXT}]` },
+      turn: { firstId: afterEventId + 1, lastId: this.#lastEventId, text: folded },
       trimThrough: Math.max(0, this.#lastEventId - 8_000),
     };
     const change = { afterEventId, events, journal: [], snapshot };
-    return this.#store.commit(this.key, this.#term, change);
+    return this.#store.commit(this.key, this.term, change);
+  }
+
+  /** The same, folded as real turns are. */
+  endSpokenTurn() {
+    return this.endTurn(spokenTurn(this.key, this.#lastEventId + 1));
   }
 }
+
+/** What a turn of a few sentences folds to: six events, of which a branch has three. */
+function spokenTurn({ sessionId }: SessionKey, firstId: number): string {
+  const said = (sessionUpdate: string, text: string) => {
+    return { update: { sessionUpdate, content: { type: "text", text } } };
+  };
+  const told: readonly (readonly [string, object])[] = [
+    ["session_status", { from: "ready", to: "running", turnId: TURN_ID }],
+    ["session_update", said("user_message_chunk", "Look at the files.")],
+    ["session_update", said("agent_message_chunk", "I have looked at the files. ".repeat(14))],
+    ["turn_complete", { stopReason: "end_turn", promptId: TURN_ID, turnId: TURN_ID }],
+    ["credits_settled", { turnId: TURN_ID, reservedMicro: 0, chargedMicro: 0, releasedMicro: 0 }],
+    ["session_status", { from: "running", to: "ready", turnId: TURN_ID }],
+  ];
+  const events = told.map(([type, data], n) => {
+    const stamp = { promptId: TURN_ID, _meta: { serverTimestamp: 1_700_000_000_000 } };
+    return { id: firstId + n, v: 1, type, data: { sessionId, ...data }, ...stamp };
+  });
+  return JSON.stringify(events);
+}
+
+const TURN_ID = "664ea4f4-740b-4bb2-bb74-bbf247d79464";
 
 function newSession(sessionId: SessionId): NewSession {
   return {

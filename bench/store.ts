@@ -1,4 +1,5 @@
 import type Database from "better-sqlite3";
+import { branching } from "./store-branch.ts";
 import { type BenchSession, EVENT_TEXT, StoreWorld, value } from "./store-world.ts";
 import { Latencies, type Trial } from "./trial.ts";
 
@@ -298,6 +299,7 @@ export const trials: readonly Trial[] = [
   }),
   overAges("opening and loading", ">= 0.33", [100, 10_000], openAndLoad),
   openingAgainstRaw(100),
+  branching(),
   listing(),
   listingAgainstRaw(1_000),
 ];
