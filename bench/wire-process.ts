@@ -21,7 +21,7 @@ export class ServerProcess {
   /** Resolves when the server has printed its address. */
   static async start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<ServerProcess> {
     const child = spawn(process.execPath, args, {
-      env: { PATH: process.env.PATH, ...env },
+      env: { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, ...env },
       stdio: ["ignore", "pipe", "ignore", "ipc"],
     });
     const { promise, resolve, reject } = Promise.withResolvers<number>();

@@ -42,6 +42,15 @@ describe("deploy/", () => {
   });
 });
 
+describe("the memory of young objects", () => {
+  it("is limited alike by all that starts a server", () => {
+    const starters = ["scripts/start.js", "deploy/fermata.service", "deploy/Dockerfile"];
+    const flags = starters.map((file) => readText(file).match(/--max-semi-space-size=\d+/g));
+    expect(flags).toEqual(starters.map(() => ["--max-semi-space-size=16"]));
+    expect(readText("docs/operations.md")).toContain("--max-semi-space-size=16");
+  });
+});
+
 describe("the published package", () => {
   it("has the documents that its README links to", () => {
     const links = [...readText("README.md").matchAll(/\]\((?!https?:|src\/)([^)#]+)/g)];
