@@ -1,5 +1,5 @@
-import { mkdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { mkdir, realpath, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 
 /**
  * Makes a folder with all above it. Each is made by a call of its own: Node's recursive call never
@@ -17,6 +17,11 @@ export async function makeFolders(folder: string): Promise<void> {
     if (codeOf(thrown) === "EEXIST" && (await isFolder(folder))) return;
     throw new Error(`${folder}: ${REASONS[codeOf(thrown)] ?? String(thrown)}`, { cause: thrown });
   }
+}
+
+/** The canonical path; of an absent one at least the normalized path. */
+export async function canonical(path: string): Promise<string> {
+  return realpath(path).catch(() => resolve(path));
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { realpath, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { isAbsolute, resolve } from "node:path";
 import { isBelow } from "../agent/workspace/location.ts";
 import type { TenantId } from "../core/id.ts";
 import { PATH_CHARS_MAX, WORKSPACES_MAX } from "../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../core/result.ts";
+import { canonical } from "../platform/folder.ts";
 import { changeEntry, details, type Steward } from "../session/index.ts";
 import {
   type LockedChange,
@@ -30,11 +31,6 @@ export interface WorkspaceChange {
   readonly isTrusted: boolean | null;
   readonly by: Steward;
   readonly atMs: number;
-}
-
-/** The canonical path; of an absent one at least the normalized path. */
-export async function canonical(path: string): Promise<string> {
-  return realpath(path).catch(() => resolve(path));
 }
 
 /** Like `workspaceOf`, but a workspace other than the primary one must be trusted. */

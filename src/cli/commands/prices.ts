@@ -6,7 +6,7 @@ import type { PriceTable } from "../../session/meter/index.ts";
 import { readCommandLine, unknownWord } from "../command-line.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
-import { readPriceFile } from "../serve/meter.ts";
+import { readPriceFile } from "../serve/operator-files.ts";
 import { readServeOptions } from "../serve/read-options.ts";
 import {
   AGENT_START_OPTIONS,

@@ -6,16 +6,16 @@ import type { ServerSettings } from "../../server/settings.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { version } from "../output.ts";
 import { openAgentUsers } from "../serve/agent-user.ts";
-import { agentNote, readAgentProfiles } from "../serve/agents.ts";
 import type { RunningServer } from "../serve/assemble.ts";
+import { mayHaveTokens, readJwtAuthenticator } from "../serve/callers.ts";
 import { openSecrets, prepareHomes } from "../serve/credentials.ts";
 import { claimData, type DataClaim, NOTHING_CLAIMED } from "../serve/data-claim.ts";
 import { serveHelp } from "../serve/help.ts";
-import { mayHaveTokens, readJwtAuthenticator } from "../serve/identity.ts";
 import { openLog } from "../serve/log.ts";
-import { readPriceFile } from "../serve/meter.ts";
+import { readMcpConfig, readPriceFile } from "../serve/operator-files.ts";
 import type { ServeOptions } from "../serve/options.ts";
 import { withPortOwner } from "../serve/port-owner.ts";
+import { agentNote, readAgentProfiles } from "../serve/profiles.ts";
 import { mistypedVariables, readServeOptions } from "../serve/read-options.ts";
 import {
   checkWorkspaces,
@@ -27,7 +27,6 @@ import {
 } from "../serve/settings.ts";
 import { listenForSignals, stopServer, stopStarting } from "../serve/stop.ts";
 import { dataFolder, isLasting, keptIn, locatorOf, openStore } from "../serve/store.ts";
-import { readMcpConfig } from "../serve/tools.ts";
 import { chooseWorkspace } from "../serve/workspace.ts";
 
 export async function serve(args: readonly string[]): Promise<number> {

@@ -44,9 +44,10 @@ import { countOf, type Stopped } from "./farewell.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
 import { openMeter, startCreditSweep } from "./meter.ts";
+import type { McpConfig } from "./operator-files.ts";
 import type { ServeOptions } from "./options.ts";
 import { sessionSettings } from "./settings.ts";
-import { type McpConfig, openLoader, openServerTools } from "./tools.ts";
+import { openLoader, openServerTools } from "./tools.ts";
 
 export interface RunningServer {
   readonly url: string;

@@ -10,9 +10,9 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { fileFault } from "../../platform/file-fault.ts";
+import { canonical } from "../../platform/folder.ts";
 import { WebFolder } from "../../server/page/web-folder.ts";
 import { readServerSettings, type ServerSettings } from "../../server/settings.ts";
-import { canonical } from "../../server/workspaces.ts";
 import {
   DEFAULT_SESSION_SETTINGS,
   type SessionSettings,

@@ -6,8 +6,9 @@ import { AgentUsers } from "../../agent/user/users.ts";
 import { OwnFolders } from "../../agent/workspace/location.ts";
 import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
 import { SecretGuard } from "../../store/index.ts";
+import { readMcpConfig } from "./operator-files.ts";
 import { readServeOptions } from "./read-options.ts";
-import { openServerTools, readMcpConfig } from "./tools.ts";
+import { openServerTools } from "./tools.ts";
 
 /** A home of its own, with this in its `mcp.json`. */
 function home(text?: string): string {

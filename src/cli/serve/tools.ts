@@ -1,52 +1,20 @@
-import { readFile, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentMarks, endOrphans } from "../../agent/process/marks.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
-import { MCP_CONFIG_BYTES_MAX } from "../../core/limits.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
+import { ok, type Result } from "../../core/result.ts";
 import { BUILT_IN_NAMES } from "../../core/slash/commands.ts";
 import { LoaderMemory } from "../../loader/kept-loads.ts";
 import { FilesLoader, type Loader, type LoadScope } from "../../loader/loader.ts";
-import { fileFault } from "../../platform/file-fault.ts";
 import type { Workspaces } from "../../server/workspaces.ts";
 import type { SecretGuard } from "../../store/index.ts";
-import { type McpServer, readMcpServers } from "../../tool/mcp/config.ts";
 import { type OpenTools, openTools } from "../../tool/open.ts";
 import type { Tools } from "../../tool/tool.ts";
-import { homeOf, isMissingFile } from "../home.ts";
+import { homeOf } from "../home.ts";
 import type { ServerLog } from "./log.ts";
-import type { ServeOptions } from "./options.ts";
+import type { McpConfig } from "./operator-files.ts";
 import type { DataFolder } from "./settings.ts";
-
-/** The configured MCP servers, and the folder of their file, in which commands run. */
-export interface McpConfig {
-  readonly servers: readonly McpServer[];
-  readonly folder: string;
-}
-
-/** The default file may be missing; a file that the operator names must exist. */
-export async function readMcpConfig(
-  { "mcp-config": named }: ServeOptions,
-  env: NodeJS.ProcessEnv,
-): Promise<Result<McpConfig>> {
-  const path = resolve(named ?? join(homeOf(env), "mcp.json"));
-  const folder = dirname(path);
-  try {
-    const { size } = await stat(path);
-    if (size > MCP_CONFIG_BYTES_MAX) {
-      const reason = `it has more than ${MCP_CONFIG_BYTES_MAX} bytes`;
-      return fail("invalid_server_config", { path: `MCP file ${path}`, reason });
-    }
-    const servers = readMcpServers(await readFile(path, "utf8"), path);
-    return servers.ok ? ok({ servers: servers.value, folder }) : servers;
-  } catch (thrown) {
-    if (named === null && isMissingFile(thrown)) return ok({ servers: [], folder });
-    const reason = fileFault(thrown);
-    return fail("invalid_server_config", { path: `MCP file ${path}`, reason });
-  }
-}
 
 /** Opens the tools of a server, and first ends the processes that an earlier one left (P5). */
 export async function openServerTools(

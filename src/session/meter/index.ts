@@ -4,7 +4,7 @@ export type { StatementLine } from "./entry.ts";
 export { GRANT_ID_RULE, readGrantId } from "./entry.ts";
 export { LedgerMeter } from "./ledger-meter.ts";
 export type { Balance, BudgetUse, Meter } from "./meter.ts";
-export { PriceTable, readPrices } from "./price-table.ts";
+export { PriceTable } from "./price-table.ts";
 export {
   ALL_TIME,
   type Period,
