@@ -8,6 +8,8 @@ import { build } from "rolldown";
 /** What is run and never imported: by people, in a thread, or as a process. */
 export const PROGRAMS = [
   "cli/main",
+  // By itself, so that what it has in common with other commands is in no files of its own.
+  "cli/commands/serve",
   "store/sqlite/writer",
   "store/sqlite/reader",
   "session/export/writer",
@@ -33,9 +35,15 @@ export async function bundlePrograms(folder) {
       input: { [program]: join(folder, `${program}.js`) },
       platform: "node",
       external: LEFT_OUT,
+      // What is loaded later takes from the program what that has already.
+      preserveEntrySignatures: "allow-extension",
       // Only threads open databases: where nothing of it is used it is not loaded either.
       treeshake: { moduleSideEffects: [{ test: /^better-sqlite3$/, sideEffects: false }] },
-      plugins: [placesOfModules(real, dirname(program))],
+      plugins: [
+        otherPrograms(program),
+        placesOfModules(real, dirname(program)),
+        builtinsAsTheyAre(),
+      ],
       logLevel: "warn",
       output: {
         dir: folder,
@@ -43,6 +51,8 @@ export async function bundlePrograms(folder) {
         // What is imported on demand stays a file of its own, beside the program.
         chunkFileNames: `${program}-[name].js`,
         // V8 keeps the text of all that is loaded, at two bytes a character if one needs them.
+        // One file has all that is loaded at once: Node looks for each file by many calls.
+        codeSplitting: { groups: [{ name: "start", tags: ["$initial"] }] },
         charset: "ascii",
         comments: { legal: true, annotation: false, jsdoc: false },
       },
@@ -53,6 +63,24 @@ export async function bundlePrograms(folder) {
     for (const id of files) if (!id.startsWith(real)) foreign.add(id);
   }
   return [...foreign];
+}
+
+/**
+ * Another program stays where it is, as the server does that the command loads.
+ * @param {string} program
+ * @returns {import("rolldown").Plugin}
+ */
+function otherPrograms(program) {
+  return {
+    name: "other-programs",
+    resolveId(id, importer) {
+      if (importer === undefined || !id.startsWith(".")) return null;
+      const path = join(dirname(importer), id);
+      const isOther = PROGRAMS.some((one) => one !== program && path.endsWith(`/${one}.js`));
+      // The first module of a program is where its bundle will be.
+      return isOther ? { id, external: true } : null;
+    },
+  };
 }
 
 /**
@@ -69,6 +97,25 @@ function placesOfModules(folder, place) {
       if (!id.startsWith(folder) || !code.includes("import.meta.url")) return null;
       const path = relative(join(folder, place), id).replaceAll(sep, "/");
       return code.replaceAll("import.meta.url", `new URL("./${path}", import.meta.url).href`);
+    },
+  };
+}
+
+/**
+ * Takes Node's own modules from Node instead of importing them. For an import Node makes a second
+ * form of the module, with all that it offers, and so loads what the program never uses: 10 ms of a
+ * start.
+ * @returns {import("rolldown").Plugin}
+ */
+function builtinsAsTheyAre() {
+  return {
+    name: "builtins-as-they-are",
+    renderChunk(code) {
+      return code.replace(/^import (.+?) from "(node:[a-z0-9_/]+)";$/gm, (_, names, module) => {
+        const form = names.startsWith("{") ? names.replaceAll(" as ", ": ") : names;
+        const local = form.replace(/^\* : |^\* as /, "");
+        return `const ${local} = process.getBuiltinModule("${module}");`;
+      });
     },
   };
 }

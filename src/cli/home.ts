@@ -3,7 +3,6 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { withOwnProfiles } from "../agent/profile/known.ts";
 import type { AgentProfile } from "../agent/profile/profile.ts";
-import { readProfiles } from "../agent/profile/read.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { fileFault } from "../platform/file-fault.ts";
 import { parseJson } from "../wire/operator-json.ts";
@@ -19,14 +18,16 @@ export async function agentProfiles(
 ): Promise<Result<ReadonlyMap<string, AgentProfile>>> {
   const path = join(home, "agents.json");
   const wrong = (reason: string) => fail("invalid_agent_profile", { profile: "all", path, reason });
-  let text = "{}";
+  let text = "";
   try {
     text = await readFile(path, "utf8");
   } catch (thrown) {
-    if (!isMissingFile(thrown)) return wrong(fileFault(thrown));
+    return isMissingFile(thrown) ? ok(withOwnProfiles(new Map())) : wrong(fileFault(thrown));
   }
   const { value: config, fault } = parseJson(text);
   if (fault !== undefined) return wrong(fault);
+  // What checks profiles is loaded where there are some to check.
+  const { readProfiles } = await import("../agent/profile/read.ts");
   const own = readProfiles(config);
   return own.ok ? ok(withOwnProfiles(own.value)) : own;
 }

@@ -33,6 +33,8 @@ beforeEach(() => {
   for (const program of ["builtin/echo", "user"]) module(`agent/${program}/main.js`, "");
   module("session/export/writer.js", "");
   module("cli/main.js", "");
+  module("cli/commands/serve.js", "");
+  module("extension/thread/main.js", "");
 });
 
 afterEach(() => rmSync(folder, { recursive: true }));

@@ -4,7 +4,7 @@ import { AGENT_ARGS_MAX, AGENT_COMMAND_LINE_CHARS_MAX } from "../../core/limits.
 import { ok, type Result } from "../../core/result.ts";
 import { KNOWN_PROFILES } from "./known.ts";
 import { type AgentProfile, profileOf, quoted } from "./profile.ts";
-import { invalid, PROFILE_NAME, shown, textFault, variableFault } from "./read.ts";
+import { invalid, PROFILE_NAME, shown, textFault, variableFault } from "./spelling.ts";
 
 interface CommandLineOptions {
   /** Where relative paths begin: the folder of the shell that it was typed into. */

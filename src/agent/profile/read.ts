@@ -2,9 +2,7 @@ import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { isObject } from "../../core/json.ts";
 import * as limits from "../../core/limits.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
-import { cutText } from "../../core/text.ts";
-import { AGENT_MARK_VARIABLE } from "../process/environment.ts";
+import { ok, type Result } from "../../core/result.ts";
 import {
   type AgentProfile,
   askSetup,
@@ -18,6 +16,7 @@ import {
   RESUME_PREFERENCES,
   USAGE_SCOPES,
 } from "./profile.ts";
+import { invalid, PROFILE_NAME, shown, textFault, variableFault } from "./spelling.ts";
 
 /**
  * Reads the profiles of a configuration, `{ name: profile }`. It is strict, because a misspelled
@@ -55,10 +54,6 @@ function readProfile(name: string, value: unknown): Result<AgentProfile> {
   return invalid(name, path, reason);
 }
 
-export function invalid(profile: string, path: string, reason: string): Result<never> {
-  return fail("invalid_agent_profile", { profile, path, reason });
-}
-
 /** The path and reason of the first fault; an unknown setting may be the cause of the others. */
 function faultIn(issues: readonly z.core.$ZodIssue[], base: string): [string, string] {
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
@@ -79,11 +74,8 @@ function pathTo(path: string, key: PropertyKey): string {
   return path === "" ? shown(String(key)) : `${path}.${shown(String(key))}`;
 }
 
-export const PROFILE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const SECRET_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 const ID_MAX = 2 ** 32 - 2; // The system uses the last one for "no user".
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
-
 const TEXT = checked(textFault);
 const NONEMPTY = checked((text) => (text === "" ? "it is empty" : textFault(text)));
 const VARIABLE_NAME = checked(variableFault);
@@ -254,28 +246,7 @@ function oneOf<Word extends string>(words: readonly Word[]) {
   return z.enum(words, `it must be one of ${words.join(", ")}`);
 }
 
-export function variableFault(name: string): string | null {
-  if (!VARIABLE.test(name)) return "it is not a variable's name";
-  return name === AGENT_MARK_VARIABLE ? "this variable is Fermata's own" : null;
-}
-
 /** A secret's name is that of its file. */
 function secretFault(name: string): string | null {
   return SECRET_NAME.test(name) ? null : `it must match ${SECRET_NAME.source}`;
 }
-
-/** What is wrong with a text for the system; null if nothing is. */
-export function textFault(text: string): string | null {
-  if (text.length > limits.AGENT_PROFILE_TEXT_CHARS_MAX) {
-    return `it has more than ${limits.AGENT_PROFILE_TEXT_CHARS_MAX} characters`;
-  }
-  if (/\p{Cc}/u.test(text)) return "it has control characters";
-  return text.isWellFormed() ? null : "it has half a character";
-}
-
-/** A name of the configuration, made safe for a message. */
-export function shown(name: string): string {
-  return cutText(name, SHOWN_CHARS_MAX).replace(/\p{Cc}/gu, "?");
-}
-
-const SHOWN_CHARS_MAX = 64;

@@ -9,7 +9,7 @@ import { OWN_FILES } from "../workspace/files.ts";
 import { OwnFolders } from "../workspace/location.ts";
 import { exposureFault, homeFault, identityOf, workspaceAccess } from "./access.ts";
 import { rightsFault, rightsIn } from "./account.ts";
-import { USER_REQUEST, type UserAnswer, type UserRequest } from "./protocol.ts";
+import { type UserAnswer, type UserRequest, userRequest } from "./protocol.ts";
 
 /*
  * A process that uses files with the rights of the agents' user. It starts as the server's user,
@@ -47,7 +47,7 @@ function becomeUser() {
 }
 
 async function serve(line: string): Promise<void> {
-  const request = USER_REQUEST.parse(JSON.parse(line));
+  const request = userRequest().parse(JSON.parse(line));
   const { id } = request;
   if (request.do === "recorded") {
     awaited.get(id)?.(request.isRecorded);

@@ -24,7 +24,7 @@ import type {
 import { OwnFolders } from "../workspace/location.ts";
 import type { AccessFault, FileIdentity, OwnFiles, WorkspaceAccess } from "./access.ts";
 import type { SystemUser } from "./account.ts";
-import { USER_ANSWER, USER_VALUES, type UserAnswer, type UserRequest } from "./protocol.ts";
+import { type UserAnswer, type UserRequest, userAnswer, userValues } from "./protocol.ts";
 
 type Call = Exclude<UserRequest, { do: "recorded" }>;
 interface CallOptions {
@@ -57,51 +57,51 @@ export class UserFiles implements WorkspaceFiles {
 
   async realPathOf(request: FileRequest, to: "read" | "write"): Promise<Result<string>> {
     const call = { do: "locate" as const, ...fileOf(request), to };
-    return this.#call(call, USER_VALUES.locate, { path: request.path });
+    return this.#call(call, userValues().locate, { path: request.path });
   }
 
   async read(request: ReadRequest, audit: FileAudit): Promise<Result<{ content: string }>> {
     const { line, limit } = request;
     const call = { do: "read" as const, ...fileOf(request), line, limit };
-    return this.#call(call, USER_VALUES.read, { path: request.path, audit });
+    return this.#call(call, userValues().read, { path: request.path, audit });
   }
 
   async write(request: WriteRequest, audit: FileAudit): Promise<Result<void>> {
     const call = { do: "write" as const, ...fileOf(request), content: request.content };
-    return this.#call(call, USER_VALUES.write, { path: request.path, audit });
+    return this.#call(call, userValues().write, { path: request.path, audit });
   }
 
   /** What is wrong with the home of the account; null if nothing is. */
   homeFault(home: string): Promise<Result<AccessFault | null>> {
-    return this.#call({ do: "check_home", home }, USER_VALUES.check_home, { path: home });
+    return this.#call({ do: "check_home", home }, userValues().check_home, { path: home });
   }
 
   workspaceAccess(workspace: string): Promise<Result<WorkspaceAccess>> {
     const call = { do: "check_workspace" as const, workspace };
-    return this.#call(call, USER_VALUES.check_workspace, { path: workspace });
+    return this.#call(call, userValues().check_workspace, { path: workspace });
   }
 
   /** What of the server's own files the account can read or change. */
   exposureFault({ secret, loaded, owner }: OwnFiles): Promise<Result<AccessFault | null>> {
     const call = { do: "check_own" as const, secret: [...secret], loaded: [...loaded], owner };
-    return this.#call(call, USER_VALUES.check_own, { path: secret[0] ?? "/" });
+    return this.#call(call, userValues().check_own, { path: secret[0] ?? "/" });
   }
 
   /** Removes all that is in a folder, as far as the account may. */
   empty(folder: string): Promise<Result<void>> {
-    return this.#call({ do: "empty", folder }, USER_VALUES.empty, { path: folder });
+    return this.#call({ do: "empty", folder }, userValues().empty, { path: folder });
   }
 
   /** Which file the account reads at a real path; null if it may not. */
   identify(path: string): Promise<Result<FileIdentity | null>> {
-    return this.#call({ do: "identify", path }, USER_VALUES.identify, { path });
+    return this.#call({ do: "identify", path }, userValues().identify, { path });
   }
 
   /** The marks in the environments of this user's processes. */
   async #marksOf(pids: readonly number[]): Promise<ReadonlyMap<number, ReadMark> | null> {
     const call = { do: "marks" as const, pids: [...pids] };
     const timeoutMs = USER_MARKS_MS_MAX;
-    const read = await this.#call(call, USER_VALUES.marks, { path: "/proc", timeoutMs });
+    const read = await this.#call(call, userValues().marks, { path: "/proc", timeoutMs });
     if (!read.ok) return null;
     return new Map(read.value.map(({ pid, ...mark }) => [pid, mark]));
   }
@@ -318,7 +318,7 @@ const PROGRAM = new URL(`main${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`
 
 function parsed(line: string): UserAnswer | null {
   try {
-    const answer = USER_ANSWER.safeParse(JSON.parse(line));
+    const answer = userAnswer().safeParse(JSON.parse(line));
     return answer.success ? answer.data : null;
   } catch {
     return null;

@@ -1,18 +1,15 @@
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { EarlyListener } from "../../server/http/early-listener.ts";
-import { isLoopbackName } from "../../server/http/origins.ts";
-import type { ServerSettings } from "../../server/settings.ts";
 import { SecretGuard } from "../../store/index.ts";
 import { version } from "../output.ts";
+import { listenEarly } from "../serve/address.ts";
 import { openAgentUsers } from "../serve/agent-user.ts";
 import type { RunningServer } from "../serve/assemble.ts";
-import { mayHaveTokens, readJwtAuthenticator } from "../serve/callers.ts";
 import { openSecrets, prepareHomes } from "../serve/credentials.ts";
 import { claimData, type DataClaim, NOTHING_CLAIMED } from "../serve/data-claim.ts";
 import { serveHelp } from "../serve/help.ts";
 import { openLog } from "../serve/log.ts";
-import { readMcpConfig, readPriceFile } from "../serve/operator-files.ts";
+import { readJwtAuthenticator, readMcpConfig, readPriceFile } from "../serve/operator-files.ts";
 import type { ServeOptions } from "../serve/options.ts";
 import { withPortOwner } from "../serve/port-owner.ts";
 import { agentNote, readAgentProfiles } from "../serve/profiles.ts";
@@ -26,7 +23,14 @@ import {
   writeRoots,
 } from "../serve/settings.ts";
 import { listenForSignals, stopServer, stopStarting } from "../serve/stop.ts";
-import { dataFolder, isLasting, keptIn, locatorOf, openStore } from "../serve/store.ts";
+import {
+  dataFolder,
+  isLasting,
+  keptIn,
+  locatorOf,
+  mayHaveTokens,
+  openStore,
+} from "../serve/store.ts";
 import { chooseWorkspace } from "../serve/workspace.ts";
 
 export async function serve(args: readonly string[]): Promise<number> {
@@ -180,17 +184,6 @@ async function openServer(
   const started = await assemble({ ...parts, ...more });
   if (!started.ok) await early.value?.close();
   return withClaim(claim, started);
-}
-
-/**
- * Listens before there is anything behind it, so that programs which wait for the server find it
- * at once. Null where other machines may come: only the store knows which callers have tokens.
- */
-async function listenEarly(settings: ServerSettings): Promise<Result<EarlyListener | null>> {
-  if (!isLoopbackName(settings.hostname) || settings.requireAuth) return ok(null);
-  const early = new EarlyListener(settings);
-  const address = await early.listen();
-  return address.ok ? ok(early) : address;
 }
 
 /** A server that keeps nothing takes nothing. */

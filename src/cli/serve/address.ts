@@ -1,4 +1,6 @@
 import { networkInterfaces } from "node:os";
+import { ok, type Result } from "../../core/result.ts";
+import { EarlyListener } from "../../server/http/early-listener.ts";
 import { isLoopbackName } from "../../server/http/origins.ts";
 import type { ServerSettings } from "../../server/settings.ts";
 
@@ -43,3 +45,14 @@ export function addressLines(
 const PLAIN_TEXT =
   "Other machines reach this server without TLS, so tokens travel in plain text, and each " +
   "network on the way can read them. Use --tls-cert and --tls-key, or a proxy with TLS";
+
+/**
+ * Listens before there is anything behind it, so that programs which wait for the server find it
+ * at once. Null where other machines may come: only the store knows which callers have tokens.
+ */
+export async function listenEarly(settings: ServerSettings): Promise<Result<EarlyListener | null>> {
+  if (!isLoopbackName(settings.hostname) || settings.requireAuth) return ok(null);
+  const early = new EarlyListener(settings);
+  const address = await early.listen();
+  return address.ok ? ok(early) : address;
+}

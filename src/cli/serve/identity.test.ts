@@ -7,8 +7,8 @@ import { fileOf, Issuer } from "../../server/identity/jwt.fixture.ts";
 import { Voters } from "../../server/identity/token-authenticator.ts";
 import { TenantGate } from "../../session/tenant/tenant-gate.ts";
 import { value } from "../../store/kit/expect.ts";
-import { readJwtAuthenticator } from "./callers.ts";
 import { openAuthenticator } from "./identity.ts";
+import { readJwtAuthenticator } from "./operator-files.ts";
 import { readServeOptions } from "./read-options.ts";
 
 function optionsOf(...args: readonly string[]) {

@@ -3,8 +3,10 @@ import { dirname, join, resolve } from "node:path";
 import { type AgentProfile, modelAliases } from "../../agent/profile/profile.ts";
 import { MCP_CONFIG_BYTES_MAX, PRICE_FILE_BYTES_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { fileFault } from "../../platform/file-fault.ts";
-import { PriceTable, readPrices } from "../../session/meter/price-table.ts";
+import type { Authenticator } from "../../server/http/authenticator.ts";
+import { PriceTable } from "../../session/meter/price-table.ts";
 import type { McpServer } from "../../tool/mcp/config.ts";
 import { homeOf, isMissingFile } from "../home.ts";
 import type { ServeOptions } from "./options.ts";
@@ -56,9 +58,27 @@ export async function readPriceFile(
     if (size > PRICE_FILE_BYTES_MAX) {
       return fail("invalid_server_config", { path: "--prices", reason });
     }
+    const { readPrices } = await import("../../session/meter/price-file.ts");
     return readPrices(await readFile(prices, "utf8"), aliases);
   } catch (thrown) {
     const reason = `${prices}: ${fileFault(thrown)}`;
     return fail("invalid_server_config", { path: "--prices", reason });
   }
+}
+
+/** Accepts JWTs if the operator names a key set; issuer and audience are then required. */
+export async function readJwtAuthenticator(
+  options: ServeOptions,
+): Promise<Result<Authenticator | null>> {
+  const { "jwt-jwks": keySet, "jwt-issuer": issuer, "jwt-audience": audience } = options;
+  if (keySet === null && issuer === null && audience === null) return ok(null);
+  if (keySet === null || issuer === null || audience === null) {
+    const reason = "give all three, or none";
+    const path = "--jwt-jwks, --jwt-issuer and --jwt-audience";
+    return fail("invalid_server_config", { path, reason });
+  }
+  const tenantClaim = options["jwt-tenant-claim"] ?? "tenant_id";
+  const roleClaim = options["jwt-role-claim"] ?? "role";
+  const { openJwtAuthenticator } = await import("../../server/identity/jwt.ts");
+  return openJwtAuthenticator({ keySet, issuer, audience, tenantClaim, roleClaim }, SYSTEM_CLOCK);
 }

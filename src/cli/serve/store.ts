@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Refusal } from "../../core/error.ts";
 import { fail, type Result } from "../../core/result.ts";
@@ -69,6 +70,12 @@ export function keptIn(options: ServeOptions, folder: string): string | null {
 /** Where a lasting store keeps its sessions in that folder. */
 export function sessionsFolder(folder: string): string {
   return join(folder, "sessions");
+}
+
+/** Whether a store exists that may hold tokens; of one that is not bundled that is not known. */
+export function mayHaveTokens(options: ServeOptions, folder: string): boolean {
+  if (options.store !== "sqlite") return isLasting(options);
+  return existsSync(sessionsFolder(folder));
 }
 
 /** Where it is noted, outside of all stores, which store has which session. */

@@ -18,7 +18,6 @@ import { bareName, nameInUrl } from "./origins.ts";
 // An import would also load fetch and WebSocket, which the server does not use: 30 ms of every
 // start.
 const { createServer } = process.getBuiltinModule("node:http");
-const { createServer: createTlsServer } = process.getBuiltinModule("node:https");
 
 export interface ListenerOptions {
   readonly hostname: string;
@@ -117,7 +116,9 @@ export class Listener {
       const server =
         tls === null
           ? createServer(options, this.#handle)
-          : createTlsServer({ ...options, ...secret }, this.#handle);
+          : process
+              .getBuiltinModule("node:https")
+              .createServer({ ...options, ...secret }, this.#handle);
       // Else Node ends a connection whose client has ended its side; `connection.ts` decides.
       Object.assign(server, { httpAllowHalfOpen: true });
       // Only beyond this a connection is reset: then hundreds wait for their answers.

@@ -1,4 +1,4 @@
-import type { PriceFile } from "./price-table.ts";
+import type { PriceFile } from "./price-file.ts";
 
 /**
  * What models cost by default: one credit is one US dollar, so these are micro-dollars per million

@@ -3,7 +3,8 @@ import { costMicro, isPrice } from "../../core/price.ts";
 import { value } from "../stage.fixture.ts";
 import { given } from "../world.fixture.ts";
 import { DEFAULT_PRICES } from "./price-defaults.ts";
-import { PriceTable, readPrices } from "./price-table.ts";
+import { readPrices } from "./price-file.ts";
+import { PriceTable } from "./price-table.ts";
 
 describe("the price table", () => {
   it.each(Object.keys(DEFAULT_PRICES.models ?? {}))("has a price for %s that can be", (model) => {

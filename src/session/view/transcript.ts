@@ -3,6 +3,7 @@ import type { PromptId, SessionId, TurnId } from "../../core/id.ts";
 import { TRANSCRIPT_PAGE_BYTES_MAX, TRANSCRIPT_SEARCH_TURNS_MAX } from "../../core/limits.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { once } from "../../platform/once.ts";
 import type { FoldedTurn, SessionKey, SessionStore, StoredRecord } from "../../store/store.ts";
 import { eventsIn } from "../replay.ts";
 import { searchTurns } from "./log-search.ts";
@@ -164,15 +165,17 @@ export function writeTranscriptCursor({ sessionId, epoch, position }: Transcript
   return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
-const eventId = z.int().min(0);
-const cursorSchema = z.union([
-  z.tuple([z.string(), z.string(), z.literal("forward"), eventId, eventId]),
-  z.tuple([z.string(), z.string(), z.literal("backward"), eventId]),
-]);
+const cursorSchema = once(() => {
+  const eventId = z.int().min(0);
+  return z.union([
+    z.tuple([z.string(), z.string(), z.literal("forward"), eventId, eventId]),
+    z.tuple([z.string(), z.string(), z.literal("backward"), eventId]),
+  ]);
+});
 
 /** Returns null for a cursor of another session, or one that Fermata would not have written. */
 function readTranscriptCursor(text: string, sessionId: SessionId): TranscriptCursor | null {
-  const { data } = cursorSchema.safeParse(cursorParts(text));
+  const { data } = cursorSchema().safeParse(cursorParts(text));
   if (data === undefined) return null;
   const [, epoch, direction, first, second = 0] = data;
   const position: TranscriptPosition =
@@ -185,7 +188,7 @@ function readTranscriptCursor(text: string, sessionId: SessionId): TranscriptCur
 
 /** Whether it could be a cursor of some session: known without a look at any. */
 export function isTranscriptCursor(text: string): boolean {
-  return cursorSchema.safeParse(cursorParts(text)).success;
+  return cursorSchema().safeParse(cursorParts(text)).success;
 }
 
 function cursorParts(text: string): unknown {

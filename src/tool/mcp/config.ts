@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AGENT_MARK_VARIABLE, inheritedEnvironment } from "../../agent/process/environment.ts";
 import { namesSecret } from "../../agent/profile/profile.ts";
-import { shown, textFault } from "../../agent/profile/read.ts";
+import { shown, textFault } from "../../agent/profile/spelling.ts";
 import { isObject } from "../../core/json.ts";
 import {
   AGENT_ARGS_MAX,
