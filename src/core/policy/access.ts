@@ -55,13 +55,14 @@ export const ACCESS_REFUSED: Readonly<Record<AccessRule, string>> = {
   security_mode: "the session's allowlist does not name it",
   grant: "it is not granted",
   autonomy_profile: "the session's autonomy does not reach so far",
+  extension: "an extension of the session does not allow it",
   vote: "a person has refused it",
 };
 
 export interface AccessFacts
   extends Pick<
     AskFacts,
-    "securityMode" | "allowlist" | "asksListed" | "grants" | "autonomyProfile"
+    "securityMode" | "allowlist" | "asksListed" | "grants" | "autonomyProfile" | "guard"
   > {
   readonly access: Access;
   readonly workspaceCwd: string;
@@ -80,8 +81,19 @@ export type AccessRuling =
     }
   | { readonly kind: "people" };
 
-/** The first rule that has an opinion decides; where none has, people do. */
+/**
+ * The first rule that has an opinion decides; where none has, people do. A guard takes back what
+ * would be let through, unless people were asked about the same in this turn.
+ */
 export function judgeAccess(facts: AccessFacts): AccessRuling {
+  const ruling = firstRuling(facts);
+  const { guard } = facts;
+  const isOpen = ruling.kind === "people" || (ruling.allowed && ruling.permit === undefined);
+  if (guard === undefined || !isOpen) return ruling;
+  return guard.verdict === "deny" ? decided("extension", false) : { kind: "people" };
+}
+
+function firstRuling(facts: AccessFacts): AccessRuling {
   const { access, permits, approvalMode, securityMode } = facts;
   if (access.action === "read") {
     if (securityMode !== "allowlist") return decided("workspace", true);

@@ -203,6 +203,34 @@ describe("an automatic refusal", () => {
   });
 });
 
+describe("an extension's guard", () => {
+  const deny = { verdict: "deny", extension: "guard", reason: "no" } as const;
+  const ask = { verdict: "ask", extension: "guard", reason: "look" } as const;
+
+  it.each<Partial<AskFacts>>([
+    {},
+    { securityMode: "yolo" },
+    { securityMode: "allowlist", allowlist: ["*"] },
+    { workflow: "approve" },
+    { workflow: "defer" },
+    { autonomyProfile: "autonomous" },
+    { grants: new Map([["execute:make", "execute"]]) },
+  ])("refuses what would be let through or asked, or has people asked (%#)", (facts) => {
+    expect(ruling({ ...facts, guard: deny })).toEqual(decidedBy("extension", false));
+    expect(ruling({ ...facts, guard: ask })).toEqual(people);
+  });
+
+  it.each<Partial<AskFacts>>([{ workflow: "deny" }, { securityMode: "allowlist", allowlist: [] }])(
+    "neither allows nor puts to people what the gates refuse (%#)",
+    (facts) => {
+      for (const guard of [deny, ask]) {
+        expect(ruling({ ...facts, guard })).toEqual(ruling(facts));
+        expect(ruling(facts)).toMatchObject({ allowed: false });
+      }
+    },
+  );
+});
+
 describe("a question", () => {
   it.each<Partial<AskFacts>>([
     { securityMode: "yolo" },

@@ -19,6 +19,14 @@ import {
 /** What an attached workflow says about a tool call; without one it has no opinion. */
 export type WorkflowOpinion = "approve" | "deny" | "defer" | null;
 
+/** What an extension of the session wants of a call. It makes one harder, and never easier. */
+export interface GuardOpinion {
+  readonly verdict: "deny" | "ask";
+  readonly extension: string;
+  /** For people. */
+  readonly reason: string;
+}
+
 /** Everything the gates look at. They look at nothing else. */
 export interface AskFacts {
   readonly kind: AskKind;
@@ -32,10 +40,17 @@ export interface AskFacts {
   readonly asksListed?: boolean;
   readonly grants: ReadonlyMap<string, RiskTier>;
   readonly autonomyProfile: AutonomyProfile;
+  readonly guard?: GuardOpinion;
 }
 
 /** `workspace` is the place of a call: what the server would refuse there is not asked for. */
-export type Gate = "workspace" | "workflow" | "security_mode" | "grant" | "autonomy_profile";
+export type Gate =
+  | "workspace"
+  | "workflow"
+  | "security_mode"
+  | "grant"
+  | "autonomy_profile"
+  | "extension";
 
 /** Decided without people, and by which gate; or people are needed. */
 export type GateRuling =
@@ -50,10 +65,18 @@ export type GateRuling =
 /**
  * The gates in their order. The first that has an opinion decides. An automatic
  * allow takes an `allow_once` option and never a lasting one; where the agent offers none, people
- * are asked after all. A question is not about permission, so no gate can answer it.
+ * are asked after all. An extension's guard comes last, and only takes back what the gates would
+ * let through. A question is not about permission, so no gate can answer it.
  */
 export function passGates(facts: AskFacts): GateRuling {
   if (facts.kind === "user_question") return { kind: "people" };
+  const ruling = firstRuling(facts);
+  const { guard, options } = facts;
+  if (guard === undefined || (ruling.kind === "decided" && !ruling.allowed)) return ruling;
+  return guard.verdict === "deny" ? refusedBy("extension", options) : { kind: "people" };
+}
+
+function firstRuling(facts: AskFacts): GateRuling {
   for (const [gate, opinion] of GATES) {
     const says = opinion(facts);
     if (says === "ask") return { kind: "people" };

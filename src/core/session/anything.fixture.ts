@@ -200,10 +200,12 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
       policy: one(MEDIATION_POLICIES, at.pick),
       present: [clientId("c1"), clientId("c2")],
       workflow: one([null, null, "approve", "deny", "defer"], at.pick),
+      ...(at.pick % 11 === 0 && { guard: someGuard(at.odd) }),
       options: at.odd ? newAsk("a").options : at.pick % 7 === 0 ? [] : newAsk("a").options,
     }),
   access: ({ step, pick, odd }) => ({
     requestId: askId(`x${step}`),
+    ...(pick % 11 === 0 && { guard: someGuard(odd) }),
     access: one<Access>(
       [
         { action: "terminal", command: odd ? "ls" : "rm a", cwd: "/w" },
@@ -391,4 +393,8 @@ function agentUpdate({ pick, odd }: Situation): CommandData["agent_update"] {
     { sessionUpdate: "session_info_update", title: `title ${pick % 2}` },
   ];
   return { update: updates[pick % 7] ?? { sessionUpdate: "brand_new_kind", anything: [null] } };
+}
+
+function someGuard(isStrict: boolean) {
+  return { verdict: isStrict ? "deny" : "ask", extension: "guard-paths", reason: "no" } as const;
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from "../json.ts";
 import type { Role } from "../permission.ts";
 import type { Access, AccessRule } from "../policy/access.ts";
 import type { AskKind, AskOption, AskOutcome, ForbiddenReason, Mediation } from "../policy/ask.ts";
-import type { Gate } from "../policy/gate.ts";
+import type { Gate, GuardOpinion } from "../policy/gate.ts";
 import type { AutonomyProfile, RiskTier, SecurityMode } from "../policy/risk.ts";
 import type { AskEnd } from "./reason.ts";
 
@@ -31,6 +31,7 @@ export interface CappedBy {
 
 interface AskMade {
   capped?: CappedBy;
+  guard?: GuardOpinion;
   requestId: AskId;
   kind: AskKind;
   toolCall: JsonObject;
@@ -47,6 +48,7 @@ interface AskMade {
 
 interface AskDecided {
   capped?: CappedBy;
+  guard?: GuardOpinion;
   requestId: AskId;
   toolCall: JsonObject;
   /** Absent in logs that did not tell. */
@@ -62,6 +64,7 @@ interface AskDecided {
 /** The agent had the server run a command, write a file or read one; or the server did not. */
 interface AccessDecided {
   capped?: CappedBy;
+  guard?: GuardOpinion;
   requestId: AskId;
   access: Access;
   tier: RiskTier;

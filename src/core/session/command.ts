@@ -7,7 +7,7 @@ import type { Role } from "../permission.ts";
 import type { Access } from "../policy/access.ts";
 import type { AskKind, AskOption, AskOutcome, MediationPolicy } from "../policy/ask.ts";
 import type { Bound } from "../policy/bound.ts";
-import type { WorkflowOpinion } from "../policy/gate.ts";
+import type { GuardOpinion, WorkflowOpinion } from "../policy/gate.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
 import type { AgentStatus } from "../status.ts";
@@ -255,6 +255,8 @@ interface Mediated {
   /** Clients seen since the server started: presence is observed, never stored. */
   readonly present: readonly ClientId[];
   readonly deadlineAtMs: number | null;
+  /** What the extensions of the session want of it; absent if nothing. */
+  readonly guard?: GuardOpinion;
 }
 
 export type Announcement = {

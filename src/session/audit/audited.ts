@@ -65,9 +65,10 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
     const rules = { policy, quorum, voters: voters.length };
     return details({ requestId, kind, tier, ...rules, ...toolDetails(toolCall) });
   },
-  permission_decided: ({ requestId, gate, tier, allowed, outcome, toolCall }, command) => {
+  permission_decided: ({ requestId, gate, tier, allowed, guard, outcome, toolCall }, command) => {
     const chosen = { ...outcomeDetails(outcome), optionKind: optionKind(outcome, command) };
-    return details({ requestId, gate, tier, allowed, ...chosen, ...toolDetails(toolCall) });
+    const ruled = { requestId, gate, tier, allowed, extension: guard?.extension };
+    return details({ ...ruled, ...chosen, ...toolDetails(toolCall) });
   },
   permission_resolved: ({ requestId, outcome, reason, granted }) =>
     details({ requestId, reason, ...outcomeDetails(outcome), granted }),

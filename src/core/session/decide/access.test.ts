@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Access } from "../../policy/access.ts";
+import type { GuardOpinion } from "../../policy/gate.ts";
 import type { Decision } from "../draft.ts";
 import { AGENT, askId, client, dataOf, Life, newAsk, types } from "../life.fixture.ts";
 import type { Creation } from "../state.ts";
@@ -18,11 +19,12 @@ const toRun = (command: string, id = "a1") => asks({ rawInput: { command } }, id
 
 let requests = 0;
 
-function wants(life: Life, access: Access): Decision {
+function wants(life: Life, access: Access, guard?: GuardOpinion): Decision {
   requests += 1;
   const mediation = { policy: "first-responder", quorum: null, present: [] } as const;
   const requestId = askId(`x${requests}`);
-  return life.give("access", { requestId, access, ...mediation, deadlineAtMs: null }, AGENT);
+  const about = { requestId, access, ...mediation, ...(guard && { guard }) };
+  return life.give("access", { ...about, deadlineAtMs: null }, AGENT);
 }
 
 /** What was decided at once; null if people were asked. */
@@ -220,6 +222,35 @@ describe("an access that no ask covers", () => {
     life.give("agent_update", ended(), AGENT);
     expect(ruled(life, RUN)).toEqual({ allowed: true, by: "grant" });
     expect(ruled(life, { ...RUN, command: "rm -rf ." })).toBeNull();
+  });
+});
+
+describe("an access that an extension's guard wants to stop", () => {
+  const deny = { verdict: "deny", extension: "guard-paths", reason: "no" } as const;
+  const ask = { verdict: "ask", extension: "guard-paths", reason: "look" } as const;
+
+  it.each<[Access, Partial<Creation>]>([
+    [RUN, { securityMode: "yolo" }],
+    [WRITE, {}],
+    [READ, {}],
+  ])("is refused or put to people, and the event says by which: %j", (access, creation) => {
+    const refused = wants(running(creation), access, deny);
+    expect(dataOf(refused.events, "agent_access")).toMatchObject([
+      { allowed: false, by: "extension", guard: deny },
+    ]);
+    const asked = wants(running(creation), access, ask);
+    expect(dataOf(asked.events, "permission_request")).toMatchObject([{ access, guard: ask }]);
+  });
+
+  it("is refused all the same where the session refuses it", () => {
+    const decision = wants(running({ approvalMode: "plan" }), RUN, ask);
+    expect(dataOf(decision.events, "agent_access")).toMatchObject([{ allowed: false, by: "plan" }]);
+  });
+
+  it("is done if people were asked about the same in this turn: the guard had its say", () => {
+    const life = answered(running(), toRun("rm -rf build"), once);
+    const [decided] = dataOf(wants(life, RUN, deny).events, "agent_access");
+    expect(decided).toMatchObject({ allowed: true, by: "ask" });
   });
 });
 

@@ -28,7 +28,7 @@ import {
   ceilingRefusal,
   type GateRules,
 } from "../../policy/ceiling.ts";
-import { passGates, refusedOutside } from "../../policy/gate.ts";
+import { type GuardOpinion, passGates, refusedOutside } from "../../policy/gate.ts";
 import type { RiskTier } from "../../policy/risk.ts";
 import type { CappedBy } from "../ask-event.ts";
 import { turnSettings } from "../bounded.ts";
@@ -42,17 +42,18 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const why = askRefusal(session, command);
   if (why !== null) return refused(session, why);
   const draft = new Draft(session, command);
-  const { requestId, kind, toolCall, known, options, workflow, outside } = command;
+  const { requestId, kind, toolCall, known, options, workflow, outside, guard } = command;
   const call = { ...known, ...withoutNulls(toolCall) };
   const keys = approvalKeys(call, session.chosen.currentCwd);
   const tier = tierOf(call);
   const covered = coveredKeys(call, session.chosen.currentCwd);
   const { rules, capped } = rulesFor(session, command.bound);
   const about = { keys, ...(covered.length > 0 && { covers: covered }), tier };
-  const judged = { ...about, ...(capped && { capped }) };
+  const guarded = guard && { guard };
+  const judged = { ...about, ...(capped && { capped }), ...guarded };
   const ruling =
     outside === undefined
-      ? passGates({ kind, keys, tier, options, workflow, ...rules })
+      ? passGates({ kind, keys, tier, options, workflow, ...guarded, ...rules })
       : refusedOutside(options);
   if (ruling.kind === "decided") {
     const { gate, allowed, outcome } = ruling;
@@ -87,6 +88,7 @@ function rulesFor(session: Session, bound: Bound | undefined) {
 /** What an ask was found to be about. */
 interface Judged {
   readonly capped?: CappedBy;
+  readonly guard?: GuardOpinion;
   readonly keys: readonly string[];
   readonly covers?: readonly string[];
   readonly tier: RiskTier;
@@ -202,12 +204,12 @@ export function isSpeaker(session: Session, userId: UserId | null): boolean {
  * done; the rest passes the gates of an ask, and people are asked where no gate decides.
  */
 export function access(session: Session, command: Command<"access">): Decision {
-  const { requestId, access: wanted, atMs } = command;
+  const { requestId, access: wanted, atMs, guard } = command;
   const draft = new Draft(session, command);
   const tier = accessTier(wanted);
   const { rules, capped } = rulesFor(session, command.bound);
-  const cap = capped && { capped };
-  const ruling = judge(session, wanted, rules);
+  const cap = { ...(capped && { capped }), ...(guard && { guard }) };
+  const ruling = judge(session, wanted, rules, guard);
   if (ruling.kind === "decided") {
     const { by, allowed, permit } = ruling;
     const decided = { requestId, access: wanted, tier, allowed, by, ...cap };
@@ -228,10 +230,15 @@ export function access(session: Session, command: Command<"access">): Decision {
   return draft.accept();
 }
 
-function judge({ fixed, chosen, running }: Session, wanted: Access, rules: GateRules) {
+function judge(
+  { fixed, chosen, running }: Session,
+  wanted: Access,
+  rules: GateRules,
+  guard: GuardOpinion | undefined,
+) {
   const { workspaceCwd } = fixed;
   const { approvalMode, currentCwd } = chosen;
   const permits = running?.stopCause === null ? running.permits : null;
   const about = { access: wanted, permits, workspaceCwd, currentCwd, approvalMode };
-  return judgeAccess({ ...about, ...rules });
+  return judgeAccess({ ...about, ...rules, ...(guard && { guard }) });
 }

@@ -9,7 +9,7 @@ import { inTurn, type Session } from "../state.ts";
 import { boundTo } from "./client.ts";
 
 export function made(session: Session, { data }: SessionEvent<"permission_request">): Session {
-  const { sessionId: _, capped: __, deadlineAtMs, ...rest } = data;
+  const { sessionId: _, capped: __, guard: ___, deadlineAtMs, ...rest } = data;
   return withAsk(session, { ...rest, deadlineAtMs: deadlineAtMs ?? null, votes: new Map() });
 }
 
