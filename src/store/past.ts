@@ -63,12 +63,12 @@ export async function copyByCommits(
   term: number,
   step: PastStep,
 ): Promise<Result<PastCopied>> {
+  const record = await store.readRecord(key);
+  if (!record.ok) return record;
   const from = { tenantId: key.tenantId, sessionId: step.from };
   const source = await store.readRecord(from);
   if (!source.ok) return source;
   if (source.value.epoch !== step.epoch) return otherSource();
-  const record = await store.readRecord(key);
-  if (!record.ok) return record;
   const manifest = await store.readManifest(key);
   if (!manifest.ok) return manifest;
   const writer = new PastWriter(store, { key, term, step, manifest: manifest.value }, record.value);

@@ -27,9 +27,18 @@ export function sessionWrites(store: S.SessionStore, key: S.SessionKey): readonl
     { name: "open", act: () => store.open(key, sample.holder(), []) },
     { name: "commit", act: () => store.commit(key, 1, sample.commit({ events })) },
     { name: "seize", act: () => store.seize(key, sample.holder(), [sample.entry("seized")]) },
+    ...branching(store, key),
     { name: "cutLog", act: () => store.cutLog(key, 1, { lastEventId: 0, epoch: "e", audit: [] }) },
     { name: "delete", act: () => store.delete(key, sample.holder(), []) },
   ];
+}
+
+/** A store of a third party may be without it. */
+function branching(store: S.SessionStore, key: S.SessionKey): readonly NamedOperation[] {
+  if (typeof store.copyPast !== "function") return [];
+  const goal = { messages: 1, afterEventId: 0, throughEventId: 1, expectedRevision: 0 };
+  const step = { from: sample.sessionId("source"), epoch: "epoch-1", ...goal };
+  return [{ name: "copyPast", act: () => store.copyPast(key, 1, step) }];
 }
 
 function createAndClose(store: S.SessionStore, key: S.SessionKey): readonly NamedOperation[] {
