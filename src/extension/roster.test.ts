@@ -122,6 +122,16 @@ describe("the extensions of a session", () => {
     expect(heard.filter((line) => line.endsWith("dispose"))).toHaveLength(3);
   });
 
+  it("P6: are left out if there is no thread for them", async () => {
+    const { roster, wanted } = stage();
+    const make = () => Promise.reject(new Error("no threads"));
+    expect(await roster.bringUp([{ ...wanted("a"), make }, wanted("b")])).toMatchObject({
+      ok: true,
+    });
+    expect(roster.active).toEqual(["b"]);
+    expect(roster.leftOut).toEqual([{ id: "a", why: failed("a", "make", "no threads") }]);
+  });
+
   it("are not asked any more once they were dropped", async () => {
     const { heard, roster, wanted } = stage();
     await roster.bringUp([wanted("a"), wanted("b")]);

@@ -1,7 +1,7 @@
 import { type Refusal, refusal } from "../core/error.ts";
 import { EXTENSIONS_ACTIVE_MAX } from "../core/limits.ts";
 import { DONE, type Result } from "../core/result.ts";
-import { ExtensionLife, type LifeOptions, type Startable } from "./life.ts";
+import { ExtensionLife, failureOf, type LifeOptions, type Startable } from "./life.ts";
 import type { ExtensionManifest } from "./manifest.ts";
 import { startSequence } from "./sequence.ts";
 
@@ -85,7 +85,7 @@ export class ExtensionRoster {
   async #start({ manifest, make }: WantedExtension): Promise<Refusal | null> {
     const missing = this.#missing(manifest) ?? this.#crowded();
     if (missing !== null) return missing;
-    const made = await make();
+    const made = await madeBy(make, manifest.id);
     if (!made.ok) return made.refusal;
     const life = new ExtensionLife(made.value, this.#options);
     const why = (await life.take("init")) ?? (await life.take("activate"));
@@ -112,6 +112,16 @@ export class ExtensionRoster {
     const path = `${id} -> ${absent}`;
     const reason = `${absent} did not come up`;
     return refusal("extension_dependency_missing", { extension: id, path, reason });
+  }
+}
+
+/** The system may have no thread for it, and no session fails for that (P6). */
+async function madeBy(make: WantedExtension["make"], id: string): Promise<Result<Startable>> {
+  try {
+    return await make();
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    return { ok: false, refusal: failureOf(id, "make", reason) };
   }
 }
 

@@ -152,6 +152,18 @@ describe("a session with extensions", () => {
     expect(extensions.changes.slots).toEqual([]);
   });
 
+  it("P6: goes on where no thread can be started", async () => {
+    const session = { sessionId: "s1", workspaceCwd: "/work", isResumed: true };
+    // What cannot be copied stands for a system without room for another thread.
+    const { extensions, up } = await sessionWith([enabled("a")], {
+      session: Object.assign(session, { now: () => 1 }),
+    });
+    expect(up.ok).toBe(true);
+    expect(extensions.skipped).toMatchObject([
+      { name: "a", reason: expect.stringContaining("failed in make") },
+    ]);
+  });
+
   it("asks and tells nothing if it has none", async () => {
     const { extensions, up } = await sessionWith([]);
     expect(up.ok).toBe(true);

@@ -69,19 +69,8 @@ export class ExtensionThread {
     this.#options = options;
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
+    this.#worker = startedWith({ ...start, port: port2 });
     port1.on("message", (value: unknown) => this.#receive(value));
-    this.#worker = new Worker(SCRIPT, {
-      name: `extension ${start.id}`,
-      workerData: { ...start, port: port2 } satisfies ThreadStart,
-      transferList: [port2],
-      resourceLimits: LIMITS,
-      // Variables of the server may be secrets, and its flags are not meant for others.
-      env: {},
-      argv: [],
-      execArgv: [],
-      stdout: true,
-      stderr: true,
-    });
     // What it prints is read and dropped: it has a log for what the operator is to see.
     this.#worker.stdout.resume();
     this.#worker.stderr.resume();
@@ -178,6 +167,27 @@ export class ExtensionThread {
     const found = await this.#worker.getHeapStatistics().catch(() => null);
     if (found === null || found.external_memory <= EXTENSION_BUFFER_BYTES_MAX) return;
     this.end(`its buffers took more than ${EXTENSION_BUFFER_BYTES_MAX} bytes of memory`);
+  }
+}
+
+/** Throws if the system has no room for another thread. */
+function startedWith(start: ThreadStart): Worker {
+  try {
+    return new Worker(SCRIPT, {
+      name: `extension ${start.id}`,
+      workerData: start,
+      transferList: [start.port],
+      resourceLimits: LIMITS,
+      // Variables of the server may be secrets, and its flags are not meant for others.
+      env: {},
+      argv: [],
+      execArgv: [],
+      stdout: true,
+      stderr: true,
+    });
+  } catch (thrown) {
+    start.port.close();
+    throw thrown;
   }
 }
 
