@@ -28,8 +28,7 @@ export class StoreWorld {
 
   async open(): Promise<void> {
     this.#root = await mkdtemp(join(tmpdir(), "fermata-bench-"));
-    value(await this.store.init(HOST, { active: true, path: join(this.#root, "data") }));
-    value(await this.store.activate());
+    await openStore(this.store, join(this.#root, "data"));
   }
 
   async close(): Promise<void> {
@@ -52,6 +51,12 @@ export class StoreWorld {
   rawDatabase(): Database.Database {
     return rawDatabase(join(this.#root, "raw.db"));
   }
+}
+
+/** Opens a store over the data of a server, or over a new folder. */
+export async function openStore(store: SessionStore, path: string): Promise<void> {
+  value(await store.init(HOST, { active: true, path }));
+  value(await store.activate());
 }
 
 /** One session that only grows. */
@@ -152,7 +157,7 @@ function manifestOf(sessionId: SessionId) {
   return { sessionId, storeId: "sqlite", mode, projectRoot: "/workspace/.fermata", ...times };
 }
 
-function named<Id>(id: Id | null): Id {
+export function named<Id>(id: Id | null): Id {
   if (id === null) throw new Error("a benchmark's id is not valid");
   return id;
 }

@@ -142,6 +142,11 @@ export class ServerHome {
     return ServerProcess.start(args, this.#isBuilt ? home : { ...home, ...compiled });
   }
 
+  /** Where its store is, while no server runs. */
+  get sessions(): string {
+    return join(this.#folder, "data", "sessions");
+  }
+
   get workspace(): string {
     return join(this.#folder, "workspace");
   }

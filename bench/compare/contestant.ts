@@ -1,8 +1,14 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseSessionId } from "../../src/core/index.ts";
+import { LOCAL_TENANT } from "../../src/server/http/authenticator.ts";
+import { thisHolder } from "../../src/store/holder.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { installed } from "../../test/agents/packages.ts";
 import { ROOT } from "../../test/house/files.ts";
+import { addTurns } from "../aged.ts";
+import { named, openStore } from "../store-world.ts";
 import type { ServerAddress } from "../wire-client.ts";
 import { ServerHome, ServerProcess, STREAMING_AGENT } from "../wire-process.ts";
 import type { WireScale } from "../wire-scale.ts";
@@ -27,6 +33,8 @@ export interface Contestant {
 /** Where one server runs after the other over the same data. */
 export interface Place {
   start(way: StartWay): Promise<Started>;
+  /** Gives a session so many more turns while no server runs, where the bench can. */
+  addTurns?(sessionId: string, turns: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,7 +48,7 @@ export interface StartWay {
   readonly probe?: URL;
 }
 
-export interface Started {
+interface Started {
   readonly address: ServerAddress;
   /** Null for a server that the bench did not start. */
   readonly process: ServerProcess | null;
@@ -73,9 +81,22 @@ export function fermata(
         const flags = ["--agent", AGENTS[agent]];
         return probe ? home.startProbed(probe, ...flags) : home.start(...flags);
       };
-      return new OwnPlace(start, () => home.close());
+      const place = new OwnPlace(start, () => home.close());
+      const more = (id: string, turns: number) => addTurnsTo(home.sessions, id, turns);
+      return Object.assign(place, { addTurns: more });
     },
   };
+}
+
+async function addTurnsTo(sessions: string, id: string, turns: number): Promise<void> {
+  const store = sqliteStore();
+  await openStore(store, sessions);
+  try {
+    const key = { tenantId: LOCAL_TENANT, sessionId: named(parseSessionId(id)) };
+    await addTurns({ store, holder: thisHolder("bench") }, key, turns);
+  } finally {
+    await store.dispose();
+  }
 }
 
 const UPSTREAM = { name: "@qwen-code/qwen-code", version: "0.24.4" };

@@ -136,7 +136,7 @@ const GROUPS = {
     needs: ["agent", "process"],
     rows: [
       row("branch", "branch of 10,000 turns", "s", { p50: 0.2 })(
-        "POST /session/:id/branch to its answer; the turns, of a chunk each, are prompted before.",
+        "POST /session/:id/branch of a live session; the store repeated a turn to make its source.",
       ),
     ],
   },

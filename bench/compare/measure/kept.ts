@@ -1,8 +1,9 @@
 import { Latencies } from "../../trial.ts";
 import { BenchClient, type OwnSession } from "../client.ts";
-import type { Place, Started } from "../contestant.ts";
+import type { Place } from "../contestant.ts";
 import { type Findings, P50, rounded, timesOf } from "../measured.ts";
 import type { CompareScale } from "../scale.ts";
+import { withOwn } from "./own.ts";
 
 const WARM_LOADS = 3;
 
@@ -48,19 +49,22 @@ export async function loadRows(place: Place, scale: CompareScale): Promise<Findi
   };
 }
 
+/** Two turns of the source are had, and the store repeats the last of them. */
+const REAL_TURNS = 2;
+
 export async function branchRows(place: Place, scale: CompareScale): Promise<Findings> {
   const { turns, branches } = scale.branched;
   const branch = new Latencies("branch");
-  const started: Started = await place.start({ agent: "many" });
-  const client = new BenchClient(started.address);
-  try {
-    const session = await client.create();
-    await grown(client, session, turns, "chunks 1 100");
+  const session = await withOwn(place, { agent: "many" }, async (client) => {
+    const made = await client.create();
+    await grown(client, made, REAL_TURNS, "chunks 8 100");
+    return made;
+  });
+  await place.addTurns?.(session.sessionId, turns - REAL_TURNS);
+  await withOwn(place, { agent: "many" }, async (client) => {
+    await client.load(session);
     for (let n = 0; n < branches; n += 1) await branch.of(() => client.branch(session));
-  } finally {
-    client.leave();
-    await started.end();
-  }
+  });
   const { figures, ...times } = timesOf(branch, P50);
   return { branch: { ...times, figures: figures.map((ms) => rounded(ms / 1_000)) } };
 }

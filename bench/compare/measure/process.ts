@@ -1,11 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { MemoryReport } from "../../memory-report.ts";
 import { Latencies } from "../../trial.ts";
-import type { ServerProcess } from "../../wire-process.ts";
-import { BenchClient, type OwnSession } from "../client.ts";
-import type { Place, StartWay } from "../contestant.ts";
+import type { OwnSession } from "../client.ts";
+import type { Place } from "../contestant.ts";
 import { type Findings, P50, rounded, timesOf } from "../measured.ts";
 import type { CompareScale } from "../scale.ts";
+import { withOwn } from "./own.ts";
 
 export async function startRows(place: Place, scale: CompareScale): Promise<Findings> {
   const health = new Latencies("health");
@@ -80,21 +80,4 @@ export async function memoryRows(place: Place, scale: CompareScale): Promise<Fin
 function weightOf({ threads, externalBytes, residentBytes }: MemoryReport) {
   const heaps = threads.reduce((sum, { heapBytes }) => sum + heapBytes, 0);
   return { held: heaps + externalBytes, resident: residentBytes };
-}
-
-/** A server that is started for this, and ended after it. */
-async function withOwn<Found>(
-  place: Place,
-  way: StartWay,
-  act: (client: BenchClient, process: ServerProcess) => Promise<Found>,
-): Promise<Found> {
-  const { address, process, end } = await place.start(way);
-  if (process === null) throw new Error("only a server that the bench starts can be measured so");
-  const client = new BenchClient(address);
-  try {
-    return await act(client, process);
-  } finally {
-    client.leave();
-    await end();
-  }
 }
