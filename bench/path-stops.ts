@@ -10,7 +10,7 @@ const STOPS: readonly (readonly [stop: string, pattern: RegExp])[] = [
   ["lines: split, decode", /wire\/rpc\.ts (?:feed|#finish|#keep|lines)/],
   ["JSON: parse", /wire\/(?:rpc|json)\.ts/],
   ["agent's side: which session, what it means", /^src\/(?:agent|session\/agent)\//],
-  ["events: write as JSON", /written\.ts (?:writeEvents|\(anonymous\))/],
+  ["events: write as JSON", /written\.ts (?:writ|\(anonymous\))/],
   ["history: join, fold", /actor\/history|core\/replay|session\/(?:conversation|stats)\//],
   ["decide, evolve", /^src\/core\/(?!replay)/],
   ["actor: take, answer", /actor\/(?:actor|open-turns|written)/],
