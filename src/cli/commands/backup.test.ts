@@ -63,7 +63,9 @@ describe("fermata backup and restore", () => {
     expect(used.stderr).toMatch(
       /^fermata: Nothing was restored: .* is in use by .*; stop the server/,
     );
-    expect((await readdir(folder)).sort()).toEqual(["backup", "sessions"]);
+    // A restore takes the data directory for itself, and the file of that lock stays.
+    expect(await readdir(`${folder}/other`)).toEqual(["server.lock"]);
+    expect((await readdir(folder)).sort()).toEqual(["backup", "other", "server.lock", "sessions"]);
   });
 
   it.each([
