@@ -31,12 +31,19 @@ describe("what a hook answers", () => {
 });
 
 describe("several verdicts", () => {
-  const ask = { verdict: "ask", reason: "first" } as const;
-  const deny = { verdict: "deny", reason: "first" } as const;
+  const pass = { ...PASS, extension: "a" };
+  const ask = { verdict: "ask", reason: "first", extension: "b" } as const;
+  const deny = { verdict: "deny", reason: "first", extension: "c" } as const;
 
-  it("come to the strictest, and of equal ones to the first", () => {
-    expect(strictestOf([])).toEqual(PASS);
-    expect(strictestOf([PASS, ask, { ...ask, reason: "second" }])).toEqual(ask);
-    expect(strictestOf([ask, PASS, deny, { ...deny, reason: "second" }, ask])).toEqual(deny);
+  it("come to the strictest, and of equal ones to the first; none, if all pass", () => {
+    expect(strictestOf([])).toBeNull();
+    expect(strictestOf([pass, pass])).toBeNull();
+    expect(strictestOf([pass, ask, { ...ask, extension: "later" }])).toEqual(ask);
+    expect(strictestOf([ask, pass, deny, { ...deny, extension: "later" }, ask])).toEqual(deny);
+    expect(strictestOf([{ verdict: "deny", extension: "mute" }])).toEqual({
+      verdict: "deny",
+      extension: "mute",
+      reason: "",
+    });
   });
 });

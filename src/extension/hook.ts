@@ -1,5 +1,6 @@
 import { isObject } from "../core/json.ts";
 import { EXTENSION_REASON_CHARS_MAX } from "../core/limits.ts";
+import type { GuardOpinion } from "../core/policy/gate.ts";
 import type { PlainData } from "./plain-data.ts";
 
 /** What an extension can be asked for, and decide, by the names that its manifest has for them. */
@@ -73,9 +74,13 @@ function isVerdictWord(value: unknown): value is HookVerdict["verdict"] {
   return typeof value === "string" && Object.hasOwn(STRICTNESS, value);
 }
 
-/** Of several, the one that lets the least through; of equal ones the first, with its reason. */
-export function strictestOf(verdicts: readonly HookVerdict[]): HookVerdict {
-  return verdicts.reduce((strictest, one) => {
-    return STRICTNESS[one.verdict] > STRICTNESS[strictest.verdict] ? one : strictest;
-  }, PASS);
+/** Of several, the one that lets the least through; of equal ones the first. Null if all pass. */
+export function strictestOf(
+  said: readonly (HookVerdict & { readonly extension: string })[],
+): GuardOpinion | null {
+  return said.reduce<GuardOpinion | null>((strictest, { verdict, extension, reason = "" }) => {
+    const before = STRICTNESS[strictest?.verdict ?? "pass"];
+    if (verdict === "pass" || STRICTNESS[verdict] <= before) return strictest;
+    return { verdict, extension, reason };
+  }, null);
 }

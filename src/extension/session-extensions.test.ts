@@ -77,8 +77,8 @@ describe("a session with extensions", () => {
       },
     );
     const ask = (title: string) => extensions.ask("before_tool_call", { title });
-    expect(await ask("ls")).toEqual({ verdict: "pass" });
-    expect(await ask("rm")).toEqual({ verdict: "deny", reason: "rm" });
+    expect(await ask("ls")).toBeNull();
+    expect(await ask("rm")).toEqual({ verdict: "deny", extension: "b", reason: "rm" });
     extensions.tell("plan", {});
     extensions.tell("agent_message_chunk", {});
     await extensions.settled();
@@ -126,7 +126,8 @@ describe("a session with extensions", () => {
     // A guard that is not there has not passed anything.
     expect(await extensions.ask("before_tool_call", { title: "ls" })).toEqual({
       verdict: "ask",
-      reason: "the extension b is not here to judge it",
+      extension: "b",
+      reason: "it is not here to judge this",
     });
   });
 
@@ -168,7 +169,7 @@ describe("a session with extensions", () => {
     const { extensions, up } = await sessionWith([]);
     expect(up.ok).toBe(true);
     expect(extensions.has("before_tool_call")).toBe(false);
-    expect(await extensions.ask("before_tool_call", {})).toEqual({ verdict: "pass" });
+    expect(await extensions.ask("before_tool_call", {})).toBeNull();
     expect(extensions.skipped).toEqual([]);
   });
 });

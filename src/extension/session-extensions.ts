@@ -1,6 +1,7 @@
 import { type Refusal, refusal, sentenceOf } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
 import { EXTENSION_SLOTS_BYTES_MAX, EXTENSION_STEP_MS_MAX } from "../core/limits.ts";
+import type { GuardOpinion } from "../core/policy/gate.ts";
 import type { Result } from "../core/result.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { SessionFacts } from "./contract.ts";
@@ -101,17 +102,17 @@ export class SessionExtensions {
   }
 
   /**
-   * What all that have this hook say together. One that fails here, or is not here, cannot have
-   * passed: then people are asked.
+   * What all that have this hook say together; null lets it pass. One that fails here, or is not
+   * here, cannot have passed: then people are asked.
    */
-  async ask(hook: HookName, facts: object): Promise<HookVerdict> {
+  async ask(hook: HookName, facts: object): Promise<GuardOpinion | null> {
     const asked = this.#options.enabled.filter(({ manifest }) => manifest.hooks.includes(hook));
-    const verdicts = asked.map(async ({ manifest: { id } }): Promise<HookVerdict> => {
-      const answer = await this.#instances.get(id)?.hook(hook, facts);
-      if (answer?.ok) return answer.value;
-      return { verdict: "ask", reason: `the extension ${id} is not here to judge it` };
+    const said = asked.map(async ({ manifest: { id: extension } }) => {
+      const answer = await this.#instances.get(extension)?.hook(hook, facts);
+      const verdict: HookVerdict = answer?.ok ? answer.value : ABSENT_GUARD;
+      return { ...verdict, extension };
     });
-    return strictestOf(await Promise.all(verdicts));
+    return strictestOf(await Promise.all(said));
   }
 
   /** Tells those that want to know; what they keep by that is in the next snapshot. */
@@ -210,6 +211,7 @@ export class SessionExtensions {
   }
 }
 
+const ABSENT_GUARD = { verdict: "ask", reason: "it is not here to judge this" } as const;
 const ABSENT = "its owner is not here; it is kept as it is";
 const DAMAGED = "it is damaged";
 
