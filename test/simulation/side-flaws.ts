@@ -5,7 +5,8 @@ import { UNHELD } from "../../src/session/bus/streams.ts";
 import type { SessionHost } from "../../src/session/host.ts";
 import type { ShellRunner } from "../../src/session/side/shell-command.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
-import type { Listing } from "../../src/store/index.ts";
+import type { Listing, SessionStore } from "../../src/store/index.ts";
+import { copyByCommits } from "../../src/store/past.ts";
 import { altered, reworded, withStore } from "./altered.ts";
 import type { Flaw } from "./flaws.ts";
 import { REAP_MS } from "./schedule.ts";
@@ -132,14 +133,18 @@ function forkFlaws(): Readonly<Record<string, Flaw>> {
       world: (world) => ({ ...world, ids: altered(world.ids, { epoch: () => "epoch" }) }),
     },
     "P6: forgets how a conversation began": {
-      world: withStore((store) => ({
-        readMessages: async (key, range) => {
+      world: withStore((store) => {
+        const readMessages: SessionStore["readMessages"] = async (key, range) => {
           const page = await store.readMessages(key, range);
           if (!page.ok || range.after > 0) return page;
           const [first, ...rest] = page.value.rows;
           return ok({ ...page.value, rows: rest.length === 0 && first ? [first] : rest });
-        },
-      })),
+        };
+        // The bundled stores copy a branch without reading it.
+        const copyPast: SessionStore["copyPast"] = (key, term, step) =>
+          copyByCommits(altered(store, { readMessages }), key, term, step);
+        return { readMessages, copyPast };
+      }),
     },
     "P8: says in a session what was said aside": {
       world: (world) => ({ ...world, agents: eavesdropping(world.agents) }),
