@@ -2,8 +2,10 @@ import { type ChildProcess, execFile, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { get } from "node:http";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { WireScale } from "./wire-scale.ts";
@@ -36,17 +38,8 @@ export class ServerProcess {
   }
 
   /** Requests /health over a new connection. */
-  async health(): Promise<void> {
-    const { port } = this;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const options = { port, host: "127.0.0.1", path: "/health", agent: false };
-    const asked = get(options, (response) => {
-      response.resume();
-      if (response.statusCode === 200) response.on("end", resolve);
-      else reject(new Error(`/health: ${response.statusCode}`));
-    });
-    asked.on("error", reject);
-    return promise;
+  health(): Promise<void> {
+    return askHealth(this.port);
   }
 
   /** The resident memory. */
@@ -72,6 +65,45 @@ export class ServerProcess {
     for (const signal of signals) this.#child.kill(signal);
     await gone;
   }
+}
+
+function askHealth(port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const options = { port, host: "127.0.0.1", path: "/health", agent: false };
+  const asked = get(options, (response) => {
+    response.resume();
+    if (response.statusCode === 200) response.on("end", resolve);
+    else reject(new Error(`/health: ${response.statusCode}`));
+  });
+  asked.on("error", reject);
+  return promise;
+}
+
+const HEALTH_EVERY_MS = 2;
+const HEALTH_WITHIN_MS = 60_000;
+
+/** The first answer of a server that starts at this port: it may listen before it prints. */
+export async function firstHealth(port: number): Promise<void> {
+  const untilMs = performance.now() + HEALTH_WITHIN_MS;
+  for (;;) {
+    try {
+      return await askHealth(port);
+    } catch (thrown) {
+      if (performance.now() > untilMs) throw thrown;
+      await pause(HEALTH_EVERY_MS);
+    }
+  }
+}
+
+/** A port that nothing listens at just now. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
 }
 
 /** The bare server of the bench; with a folder, it can also keep what it is told on the disk. */
@@ -134,7 +166,8 @@ export class ServerHome {
   #start(node: readonly string[], flags: readonly string[]): Promise<ServerProcess> {
     const folders = ["--data", join(this.#folder, "data"), "--workspace", this.workspace];
     const unlimited = ["--max-sessions", "0", "--max-connections", "0"];
-    const serve = [this.#entry, "serve", "--port", "0", ...folders, ...unlimited, ...flags];
+    const port = flags.includes("--port") ? [] : ["--port", "0"];
+    const serve = [this.#entry, "serve", ...port, ...folders, ...unlimited, ...flags];
     const args = [...node, ...serve];
     const home = { ...KEY, FERMATA_HOME: join(this.#folder, "home") };
     // An installed server is compiled; the sources are too, once for all tests.

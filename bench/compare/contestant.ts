@@ -44,6 +44,8 @@ export interface StartWay {
    * that it can load a session.
    */
   readonly agent: "usual" | "many" | "keeping";
+  /** Any free one where it does not matter. */
+  readonly port?: number;
   /** Loaded into the process by `--import`. */
   readonly probe?: URL;
 }
@@ -77,8 +79,8 @@ export function fermata(
     async open() {
       const home = new ServerHome({ server }, root);
       await home.open();
-      const start = ({ agent, probe }: StartWay) => {
-        const flags = ["--agent", AGENTS[agent]];
+      const start = ({ agent, port = 0, probe }: StartWay) => {
+        const flags = ["--agent", AGENTS[agent], "--port", `${port}`];
         return probe ? home.startProbed(probe, ...flags) : home.start(...flags);
       };
       const place = new OwnPlace(start, () => home.close());
@@ -123,10 +125,11 @@ export function upstream(): Contestant {
       const agent = JSON.stringify(STREAMING_AGENT);
       const keeping = `process.argv.push(...${state}); await import(${agent});`;
       await writeFile(inside("keeping.mjs"), keeping);
-      const start = ({ agent: way, probe }: StartWay) => {
+      const start = ({ agent: way, port = 0, probe }: StartWay) => {
         const imports = probe === undefined ? [] : ["--import", probe.href];
         const limits = ["--max-sessions", "0", "--max-connections", "0"];
-        const serve = ["serve", "--port", "0", "--workspace", inside("workspace"), ...limits];
+        const at = ["--port", `${port}`, "--workspace", inside("workspace")];
+        const serve = ["serve", ...at, ...limits];
         const entry = way === "keeping" ? inside("keeping.mjs") : STREAMING_AGENT;
         const env = { HOME: inside("home"), QWEN_CLI_ENTRY: entry, ...OFFLINE };
         return ServerProcess.start([...imports, join(bin, "qwen"), ...serve], env);
