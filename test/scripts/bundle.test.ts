@@ -82,10 +82,17 @@ describe("a bundled program", () => {
 });
 
 describe("the sources", () => {
+  const sources = [...textsUnder("src")].filter(([path]) => !/\.(test|fixture)\.ts$/.test(path));
+
   // A bundle in its place would be a second copy of all that it holds.
   it("import no program but for its types", () => {
     const program = /^import (?!type ).*"[^"]*\/(?:cli\/main|writer|reader|echo\/main)\.ts"/m;
-    const sources = [...textsUnder("src")].filter(([path]) => !/\.(test|fixture)\.ts$/.test(path));
     expect(sources.filter(([, text]) => program.test(text)).map(([path]) => path)).toEqual([]);
+  });
+
+  // What it then imports on demand would wait for the program, and the program for that: for ever.
+  it("await nothing at their top level", () => {
+    const awaits = /^(?:if .*\) |\w.* = )?await /m;
+    expect(sources.filter(([, text]) => awaits.test(text)).map(([path]) => path)).toEqual([]);
   });
 });

@@ -33,7 +33,8 @@ const PAGES: ExportPages = {
 
 // Without its server there is no one to write for.
 process.on("disconnect", () => process.exit());
-if (process.send !== undefined) await serve();
+// Not awaited: what it loads on demand waits until this module has ended.
+if (process.send !== undefined) void serve();
 
 async function serve(): Promise<void> {
   const [job]: ExportJob[] = await once(process, "message");

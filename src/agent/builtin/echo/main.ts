@@ -17,7 +17,7 @@ const FOREVER_MS = 2 ** 31 - 1;
 /** How often echo looks for the file of `--start-when`. */
 const FILE_POLL_MS = 10;
 
-await start(process.argv.slice(2));
+void start(process.argv.slice(2));
 
 async function start(argv: readonly string[]): Promise<void> {
   const flags = readFlags(argv);
