@@ -212,7 +212,7 @@ describe("backups of a server at work", { timeout: 240_000 }, () => {
       await server.restart();
       for (const one of teams) await verifyServed(one);
       const running = await fermata(server, "restore", backup);
-      expect(running.error).toMatch(/is in use by .*; stop the server first/);
+      expect(running.error).toMatch(/Nothing was restored: process \d+ serves .*; stop it \(kill/);
       await server.kill("SIGTERM");
     }
   });
