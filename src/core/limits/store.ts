@@ -48,7 +48,7 @@ export const STATEMENTS_PREPARED_MAX = 256;
 export const LOG_PAGES_MAX = 1_000;
 
 /** At so many, 16 MiB, a commit itself does it, if nothing else could. */
-export const LOG_PAGES_BACKSTOP = 4_000;
+export const LOG_PAGES_LEFT_MAX = 4_000;
 
 /**
  * What a tenant's write-ahead log keeps of its disk once it has been put away. That happens at

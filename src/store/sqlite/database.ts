@@ -15,7 +15,7 @@ import Database from "better-sqlite3";
 import type { TenantId } from "../../core/id.ts";
 import {
   LOG_KEPT_BYTES_MAX,
-  LOG_PAGES_BACKSTOP,
+  LOG_PAGES_LEFT_MAX,
   STATEMENTS_PREPARED_MAX,
 } from "../../core/limits.ts";
 import { fail, type Result } from "../../core/result.ts";
@@ -168,7 +168,7 @@ function isRow(value: unknown): value is SqlRow {
 function prepareForWriting(db: Database.Database) {
   db.pragma("journal_mode = WAL");
   db.pragma("synchronous = FULL");
-  db.pragma(`wal_autocheckpoint = ${LOG_PAGES_BACKSTOP}`);
+  db.pragma(`wal_autocheckpoint = ${LOG_PAGES_LEFT_MAX}`);
   // What grew while a backup kept it from being put away is given back afterwards.
   db.pragma(`journal_size_limit = ${LOG_KEPT_BYTES_MAX}`);
   migrate(db);
