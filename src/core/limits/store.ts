@@ -26,6 +26,9 @@ export const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
 /** What one step of a branch copies: the store's thread has other commits to write between two. */
 export const PAST_STEP_BYTES_MAX = 256 * 1_024;
 
+/** Steps of branches that the store's thread has at a time, of all branches that are being made. */
+export const PAST_STEPS_AT_ONCE_MAX = 1;
+
 /** What a row weighs beside its text: without this, a million empty events weigh nothing. */
 export const STORE_ROW_BYTES = 64;
 
@@ -67,6 +70,9 @@ export const STORE_BYTES_WAITING_MAX = 256 * 1_024 * 1_024;
 
 /** A read that finds more calls than these before it starts a second thread. */
 export const STORE_CALLS_ALONE_MAX = 8;
+
+/** So does a read that takes longer: until then it holds up the commits of all tenants. */
+export const STORE_READ_ALONE_MS_MAX = 15;
 
 /** Calls with large answers that one thread has at a time: as many pages may be in memory. */
 export const STORE_HEAVY_CALLS_MAX = 8;

@@ -13,6 +13,8 @@ export interface ThreadCall {
 export interface ThreadAnswer {
   readonly n: number;
   readonly value: unknown;
+  /** How long a read has held up what waits behind it, where that matters. */
+  readonly readMs?: number;
 }
 
 /** One operation of a thread, and its answer if the tenant is not there. */

@@ -63,6 +63,11 @@ export class Handles {
     return handle.database;
   }
 
+  /** The database of this file if it is open and still its own. Opens nothing, and ages nothing. */
+  peek(file: string): TenantDatabase | null {
+    return this.hasMoved(file) ? null : (this.#handles.get(file)?.database ?? null);
+  }
+
   /**
    * Whether the file of an open handle is not the one of its name any more. For a caller that has
    * the database's write lock the answer holds until it releases the lock: a tenant is removed

@@ -1,9 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { access, readdir } from "node:fs/promises";
 import { parseTenantId, type TenantId } from "../../core/id.ts";
-import { COMMIT_BYTES_MAX, STORE_CALLS_ALONE_MAX } from "../../core/limits.ts";
+import {
+  COMMIT_BYTES_MAX,
+  PAST_STEPS_AT_ONCE_MAX,
+  STORE_CALLS_ALONE_MAX,
+  STORE_READ_ALONE_MS_MAX,
+} from "../../core/limits.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import { idOfCaseSafe } from "../../platform/case-safe.ts";
+import { Semaphore } from "../../platform/semaphore.ts";
 import { threadScript } from "../../platform/thread-script.ts";
 import type { Backend } from "../backend.ts";
 import { type Holder, thisHolder } from "../holder.ts";
@@ -55,6 +61,11 @@ function sqliteBackend(): Backend {
     },
     commit: (key, term, commit) =>
       threads.writer.call("commit", { ...key }, term, copyCommit(commit)),
+    copyPast: (key, term, step, secrets) => {
+      const [to, what] = structuredClone([key, step] as const);
+      // Steps that came together would share a transaction, and hold up all others together.
+      return threads.copying.run(() => threads.writer.call("copyPast", to, term, what, secrets));
+    },
     writeBlob: (tenantId, hash, bytes) =>
       threads.writer.call("writeBlob", tenantId, hash, Uint8Array.from(bytes)),
     list: (tenantId, filter, range) =>
@@ -67,6 +78,7 @@ function sqliteBackend(): Backend {
 
 /** The threads of an open store: one, and a second one once there is work for two. */
 class StoreThreads {
+  readonly copying = new Semaphore(PAST_STEPS_AT_ONCE_MAX);
   root = "";
   #host: S.StoreHost | null = null;
   #writer: Thread<WriterOps> | null = null;
@@ -80,15 +92,16 @@ class StoreThreads {
 
   /**
    * The thread that is to read now. A thread costs as much as the rest of a small server, so there
-   * is none for reads until one of them would wait for much else; nor does a read that need not
-   * wait for much else wait for the start of a thread.
+   * is none for reads until one of them would wait for much else, or has held up the commits behind
+   * it; nor does a read that need not wait for much else wait for the start of a thread.
    */
   get reading(): Pick<Thread<Offered<typeof READS>>, "call" | "send"> {
     const { writer } = this;
     if (this.#reader?.isUp) return this.#reader;
-    if (writer.openCalls <= STORE_CALLS_ALONE_MAX) return writer;
+    const isCrowded = writer.openCalls > STORE_CALLS_ALONE_MAX;
+    if (!isCrowded && writer.longestReadMs <= STORE_READ_ALONE_MS_MAX) return writer;
     this.#reader ??= this.#startReader();
-    return this.#reader;
+    return isCrowded ? this.#reader : writer;
   }
 
   async open(config: Readonly<Record<string, unknown>>, host: S.StoreHost): Promise<Result<void>> {

@@ -51,6 +51,7 @@ export class Thread<Ops extends Offer> {
   #restartMs = STORE_THREAD_RESTART_MS_MIN;
   #isSendingSoon = false;
   #isUp = false;
+  #longestReadMs = 0;
   #phase: "open" | "ending" | "asked to end" = "open";
   #calls = 0;
 
@@ -64,6 +65,11 @@ export class Thread<Ops extends Offer> {
   /** Whether it has loaded its program, and so answers without that delay. */
   get isUp(): boolean {
     return this.#isUp;
+  }
+
+  /** The longest of its reads so far. */
+  get longestReadMs(): number {
+    return this.#longestReadMs;
   }
 
   /** Calls without an answer yet. */
@@ -172,7 +178,10 @@ export class Thread<Ops extends Offer> {
   #receive(answers: readonly ThreadAnswer[]) {
     this.#isUp = true;
     if (answers.length > 0) this.#restartMs = STORE_THREAD_RESTART_MS_MIN;
-    for (const { n, value } of answers) this.#answered(n)?.settle(value);
+    for (const { n, value, readMs = 0 } of answers) {
+      this.#longestReadMs = Math.max(this.#longestReadMs, readMs);
+      this.#answered(n)?.settle(value);
+    }
     this.#send();
   }
 

@@ -115,8 +115,14 @@ function* work(calls: readonly ThreadCall[]): Generator<readonly ThreadAnswer[]>
     if (tenantId === null) yield group.map(({ n, op }) => ({ n, value: ofTheWhole(op) }));
     else for (const stretch of stretches(group)) yield together(tenantId, stretch);
   }
-  for (const read of reads) yield [{ n: read.n, value: reading.answer(read) }];
+  for (const read of reads) yield [timed(read)];
   putLogAway();
+}
+
+function timed(read: ThreadCall): ThreadAnswer {
+  const startedMs = performance.now();
+  const value = reading.answer(read);
+  return { n: read.n, value, readMs: performance.now() - startedMs };
 }
 
 /**
@@ -132,8 +138,9 @@ function putLogAway() {
 
 function isPutAway(file: string): boolean {
   try {
-    const db = handles.get(file);
-    const isDue = db.logPages > LOG_PAGES_MAX;
+    // One that was closed since then has put its log away with that.
+    const db = handles.peek(file);
+    const isDue = db !== null && db.logPages > LOG_PAGES_MAX;
     if (isDue) db.putLogAway("PASSIVE");
     return isDue;
   } catch {
