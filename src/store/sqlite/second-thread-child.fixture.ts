@@ -3,10 +3,13 @@ import { commitOf, HOST, keyOf, manifest, newSession } from "../sample.fixture.t
 import { sqliteStore } from "./store.ts";
 
 /**
- * A process whose store is used by one caller first, and then by many at once. It is told where its
- * store is, and says which threads there were in the meantime, and what was answered.
+ * A process whose store is used by one caller first, and then by many at once, and that has a
+ * second store with a long event in it. It is told where its store is, and says which threads there
+ * were in the meantime, and what was answered.
  */
 const ONE_BY_ONE = 20;
+/** To read an event of this size takes several times what a read may hold up the writer. */
+const LONG_CHARS = 32e6;
 const AT_ONCE = 200;
 
 const threads: Worker[] = [];
@@ -39,7 +42,26 @@ const together = threads.length;
 await threads.at(-1)?.terminate();
 const last = await found(ONE_BY_ONE + AT_ONCE);
 await store.dispose();
-process.stdout.write(JSON.stringify({ alone, together, written, read, last }));
+const slowly = await threadsOfSlowReads();
+process.stdout.write(JSON.stringify({ alone, together, written, read, last, slowly }));
+
+/** How many threads a store has after each of three reads, one by one, that take long. */
+async function threadsOfSlowReads(): Promise<readonly number[]> {
+  const others = threads.length;
+  const slow = sqliteStore();
+  await slow.init(HOST, { active: true, path: `${path}-slow` });
+  await slow.activate();
+  const made = await slow.create(key, created);
+  const events = [JSON.stringify({ text: "x".repeat(LONG_CHARS) })];
+  await slow.commit(key, made.ok ? made.value.term : 0, commitOf({ events }));
+  const counts: number[] = [];
+  for (let n = 0; n < 3; n += 1) {
+    await slow.readEvents(key, { after: 0, limit: 1 });
+    counts.push(threads.length - others);
+  }
+  await slow.dispose();
+  return counts;
+}
 
 async function append(afterEventId: number): Promise<boolean> {
   const change = { afterEventId, events: [JSON.stringify({ n: afterEventId + 1 })] };
