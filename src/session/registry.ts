@@ -300,7 +300,7 @@ export class SessionRegistry {
     return made;
   }
 
-  /** Not visible until its agent is ready; without one, the session is deleted. */
+  /** Not to be found until its agent is ready, though listed; without one it is deleted. */
   async #activated(opening: Opening, live: LiveSession): Promise<Result<LiveSession>> {
     const { tenantId } = live.key;
     opening.unready = live;

@@ -207,6 +207,10 @@ describe("many streams of one session", () => {
 });
 
 describe("the bytes of a stream", () => {
+  it("P3: are none for a batch of none, where a chunk of none would end the stream", () => {
+    expect(batchBytes(batchOf([])).httpChunk).toHaveLength(0);
+  });
+
   const ask = ({ port }: ServerWorld, version: string, path = "/events") =>
     `GET ${path} HTTP/${version}\r\nHost: 127.0.0.1:${port}\r\n\r\n`;
 

@@ -298,8 +298,9 @@ export function batchBytes(batch: Batch): BatchBytes {
   if (written !== undefined) return written;
   const text = batch.frames.map((frame) => sseFrame(frame.id, frame.text, frame.type)).join("");
   const size = Buffer.byteLength(text);
-  const head = `${size.toString(16)}\r\n`;
-  const httpChunk = Buffer.from(`${head}${text}\r\n`);
+  // A chunk of no bytes would be the end of the stream.
+  const [head, end] = size === 0 ? ["", ""] : [`${size.toString(16)}\r\n`, "\r\n"];
+  const httpChunk = Buffer.from(`${head}${text}${end}`);
   const bytes = { content: httpChunk.subarray(head.length, head.length + size), httpChunk };
   known.set(batch, bytes);
   return bytes;
