@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { sessionState, value } from "../kit/expect.ts";
 import * as sample from "../kit/sample.ts";
+import type { SessionKey, SessionStore } from "../store.ts";
 import { withStore } from "./damage.fixture.ts";
 
 const FROM = sample.keyOf("source");
@@ -11,9 +12,28 @@ const STEP = {
   ...{ afterEventId: 0, throughEventId: 3 },
 };
 
+const BRANCHES = 20;
+
 function eventText(id: number) {
   const data = { sessionId: FROM.sessionId, turnId: `turn ${id}` };
   return JSON.stringify({ id, v: 1, type: "turn_complete", data });
+}
+
+/** A source of three turns with a message each. Resolves with what makes further sessions. */
+async function sourceIn(store: SessionStore) {
+  const { storeId } = store.contract;
+  const made = (key: SessionKey) =>
+    value(store.create(key, sample.newSession(sample.manifest(key, storeId))));
+  const { term } = await made(FROM);
+  for (let n = 1; n <= 3; n += 1) {
+    const turn = { firstId: n, lastId: n, text: `[${eventText(n)}]` };
+    const messages = [sample.message(`${n}`)];
+    const manifest = sample.manifest(FROM, storeId);
+    const snapshot = sample.snapshot(manifest, n - 1, { messages, turn });
+    const events = [{ id: n, text: eventText(n) }];
+    await value(store.commit(FROM, term, sample.commit({ events, snapshot })));
+  }
+  return made;
 }
 
 describe("P6: a source that is damaged", () => {
@@ -28,24 +48,35 @@ describe("P6: a source that is damaged", () => {
     await withStore(async (world) => {
       expect(await world.start()).toMatchObject({ ok: true });
       const { store } = world;
-      const { storeId } = store.contract;
-      const made = (key: typeof FROM) =>
-        value(store.create(key, sample.newSession(sample.manifest(key, storeId))));
-      const { term } = await made(FROM);
-      for (let n = 1; n <= 3; n += 1) {
-        const turn = { firstId: n, lastId: n, text: `[${eventText(n)}]` };
-        const messages = [sample.message(`${n}`)];
-        const manifest = sample.manifest(FROM, storeId);
-        const snapshot = sample.snapshot(manifest, n - 1, { messages, turn });
-        const events = [{ id: n, text: eventText(n) }];
-        await value(store.commit(FROM, term, sample.commit({ events, snapshot })));
-      }
+      const made = await sourceIn(store);
       const branch = await made(TO);
       const before = await sessionState(store, TO);
       world.tamper(sample.ACME, (db) => db.exec(sql));
       const answer = await store.copyPast(TO, branch.term, STEP);
       expect(answer).toMatchObject({ ok: false, refusal: { code: "session_corrupt" } });
       expect(await sessionState(store, TO)).toEqual(before);
+    });
+  });
+});
+
+describe("P10: steps of many branches that are made at once", () => {
+  it("let a commit of another tenant through between two of them", async () => {
+    await withStore(async (world) => {
+      expect(await world.start()).toMatchObject({ ok: true });
+      const { store } = world;
+      const made = await sourceIn(store);
+      await value(store.appendJournal(sample.GLOBEX, [sample.entry("first")]));
+      const keys = Array.from({ length: BRANCHES }, (_, n) => sample.keyOf(`branch-${n}`));
+      const terms = new Map<SessionKey, number>();
+      for (const key of keys) terms.set(key, (await made(key)).term);
+      let copied = 0;
+      const copies = keys.map(async (key) => {
+        await value(store.copyPast(key, terms.get(key) ?? 0, STEP));
+        copied += 1;
+      });
+      await value(store.appendJournal(sample.GLOBEX, [sample.entry("between")]));
+      expect(copied).toBeLessThan(BRANCHES / 2);
+      await Promise.all(copies);
     });
   });
 });
