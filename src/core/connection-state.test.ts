@@ -127,7 +127,7 @@ describe("the state of a connection", () => {
     const update = { sessionUpdate: "tool_call", toolCallId: "call", title: "Edit" };
     life.give("agent_update", { update }, AGENT);
     life.give("ask", newAsk("a1"), AGENT);
-    const { openAsks, hasOutput: _, ...turn } = life.turn;
+    const { openAsks, hasOutput: _, children: _children, ...turn } = life.turn;
     const { turn: __, ...connection } = life.now.connection;
     expect(life.view).toMatchObject({ ...turn, ...connection, pendingApproval: true });
     expect(life.view.deferredInteractiveMessage).toBe(openAsks);

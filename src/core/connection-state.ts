@@ -87,7 +87,7 @@ export function connectionStateOf(
   log: readonly SessionEvent[],
 ): ConnectionState {
   const { turn, ...rest } = connection;
-  const { openAsks, hasOutput: _, hasThought: _thought, ...kept } = turn;
+  const { openAsks, hasOutput: _, hasThought: _thought, children: _children, ...kept } = turn;
   const asks = [...openAsks.values()];
   return {
     ...rest,
@@ -141,7 +141,8 @@ const SILENT = { fullContent: "", isThinking: false, thinkingContent: "", acked:
 function spokenIn(log: readonly SessionEvent[]): Spoken {
   let spoken: Spoken = { ...SILENT, messageIdStack: [] };
   let isInTurn = false;
-  for (const { type, data } of log) {
+  for (const { type, data, childId } of log) {
+    if (childId !== undefined) continue; // A child speaks for itself.
     if (type === "session_update" && isInTurn) spoken = withUpdate(spoken, data.update);
     const starts = type === "session_lifecycle" && data.event === "SessionTurnStart";
     const ends = type === "session_status" && hasTurn(data.from) && !hasTurn(data.to);

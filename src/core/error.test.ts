@@ -29,6 +29,13 @@ const EXPECTED = `
   prompt_not_next            409 reread Session/PromptNotNext
   prompt_id_conflict         409 never  Session/PromptIdConflict
   steer_limit_exceeded       429 later  Session/SteerLimit
+  invalid_task               400 never  Validation/TaskInvalid
+  child_not_found            404 never  Session/ChildNotFound
+  child_not_open             409 never  Session/ChildNotOpen
+  child_depth_exceeded       403 never  Session/ChildDepth
+  child_agent_unknown        404 never  Session/ChildAgentUnknown
+  child_skill_unknown        404 never  Session/ChildSkillUnknown
+  child_limit_exceeded       429 later  Session/ChildLimit
   invalid_client_id          400 never  Validation/ClientIdInvalid
   client_id_required         403 never  Validation/ClientIdRequired
   actor_not_allowed          403 never  Session/ActorNotAllowed
@@ -187,6 +194,7 @@ const EXPECTED = `
   listen_failed              503 later  Server/ListenFailed
   invalid_extension          400 never  Validation/ShapeInvalid
   invalid_extension_config   400 never  Validation/ConfigSchemaViolation
+  extension_missing          409 never  ExtensionHost/ExtensionMissing
   extension_untrusted        403 never  Session/UntrustedExtension
   extension_trust_unreadable 500 never  Session/TrustUnreadable
   extension_cardinality      409 never  Validation/CardinalityMismatch
@@ -194,6 +202,8 @@ const EXPECTED = `
   extension_dependency_missing 409 never  ExtensionHost/DependencyMissing
   extension_phase_invalid    409 never  ExtensionHost/LifecyclePhaseInvalid
   extension_failed           502 never  ExtensionHost/LifecycleFailure
+  extension_limit            503 later  ExtensionHost/LimitExceeded
+  prompt_denied              403 never  ExtensionHost/PromptDenied
   slot_access_denied         403 never  ExtensionHost/SlotAccessDenied
   slot_invalid               400 never  Validation/SlotInvalid
   slot_too_large             413 never  Session/SlotTooLarge
@@ -300,6 +310,7 @@ describe("the reasons for which we end a turn", () => {
   it("are the wire's and ours, each with a sentence for people", () => {
     expect(TURN_ERRORS).toEqual({
       channel_closed: "The agent exited during the turn.",
+      prompt_denied: "An extension of the session did not let the prompt begin.",
       session_closed: "The session was closed.",
       session_killed: "The session was ended by the server.",
       daemon_shutdown: "The server is shutting down.",

@@ -11,6 +11,7 @@ export type ClientId = Id<"client">;
 export type UserId = Id<"user">;
 export type TenantId = Id<"tenant">;
 export type ShellId = Id<"shell">;
+export type ChildId = Id<"child">;
 
 /** The wire's rule for client ids: safe in headers and logs. */
 const PLAIN = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -26,6 +27,7 @@ export const parseClientId = parser<ClientId>(PLAIN);
 export const parseUserId = parser<UserId>(PATH_SAFE);
 export const parseTenantId = parser<TenantId>(PATH_SAFE);
 export const parseShellId = parser<ShellId>(PATH_SAFE);
+export const parseChildId = parser<ChildId>(PATH_SAFE);
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 

@@ -97,6 +97,9 @@ export const ALLOWLIST_PATTERNS_MAX = 1_024;
 /** Closed sessions of a tenant among which a start looks for empty ones, the newest first. */
 export const EMPTY_SESSIONS_SOUGHT_MAX = 100;
 
+/** Events in the log of a session whose agent never came, up to which it is deleted. */
+export const UNANSWERED_EVENTS_MAX = 256;
+
 /** A display name of a session. */
 export const DISPLAY_NAME_CHARS_MAX = 256;
 
@@ -128,6 +131,34 @@ export const REPLAY_JOURNAL_BYTES_MAX = 8 * 1_024 * 1_024;
 /** Chunks joined into one entry of the live journal, so that an entry stays quick to show. */
 export const REPLAY_JOURNAL_CHUNKS_JOINED_MAX = 256;
 
+/** How deep children may be: one of a session has none of its own. */
+export const CHILD_DEPTH_MAX = 1;
+
+/** Children of one session that are at work at the same time. */
+export const CHILDREN_OPEN_MAX = 4;
+
+/** Children of one turn, ended ones included: each leaves its result in the state of the turn. */
+export const CHILDREN_PER_TURN_MAX = 32;
+
+/** How long one child may take, with the time that people take to answer it. */
+export const CHILD_MS_MAX = 30 * 60 * 1_000;
+
+/** What one child may use in tokens of all kinds, as its agent tells them. */
+export const CHILD_TOKENS_MAX = 10_000_000;
+
+/** The task of a child, and what it is called by for people. */
+export const CHILD_TASK_CHARS_MAX = 65_536;
+export const CHILD_TITLE_CHARS_MAX = 80;
+
+/** The text that a child gives back: what is longer is cut, and says so. */
+export const CHILD_RESULT_BYTES_MAX = 65_536;
+
+/** Skills whose texts one task takes along. */
+export const CHILD_SKILLS_MAX = 8;
+
+/** Children of earlier turns that a session still names. */
+export const CHILDREN_REMEMBERED_MAX = 64;
+
 /** Names of ours are shorter; a longer word is compared with none of them. */
 export const SPELLING_CHARS_MAX = 64;
 
@@ -139,3 +170,4 @@ export * from "./limits/loader.ts";
 export * from "./limits/server.ts";
 export * from "./limits/session.ts";
 export * from "./limits/store.ts";
+export * from "./limits/tool.ts";

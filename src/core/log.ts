@@ -7,6 +7,7 @@ type LogLevel = "debug" | "info" | "warn" | "error";
  */
 export const LOG_MESSAGES = {
   request: "debug",
+  "log lines lost": "error",
   "token ignored": "warn",
   "request failed": "error",
   "answer failed": "error",
@@ -41,7 +42,14 @@ export const LOG_MESSAGES = {
   "agent died": "warn",
   "agent fault": "warn",
   "usage suspect": "warn",
+  "child result dropped": "info",
   "mcp server unusable": "warn",
+  "no tools for agents": "warn",
+  "tool connection refused": "warn",
+  "extension says": "info",
+  "extensions not found": "warn",
+  "extension disabled": "warn",
+  "extension not taken down": "warn",
   "workspace is read-only to agents": "warn",
   "secret needs attention": "warn",
 } as const satisfies Readonly<Record<string, LogLevel>>;

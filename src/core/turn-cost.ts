@@ -1,6 +1,6 @@
 import { COST_DISAGREES_TIMES_MAX, TOOL_CALLS_PER_RESERVE_MAX } from "./limits.ts";
 import { addCounts, costMicro, mostTokens, NO_TOKENS, type Price } from "./price.ts";
-import type { TurnState, UsageFigures } from "./turn.ts";
+import type { Child, TurnState, UsageFigures } from "./turn.ts";
 
 /** Whether the price depends on tokens. One per turn, or of nothing, needs no figures. */
 export function isByTokens(price: Price): boolean {
@@ -21,6 +21,15 @@ export function spentMicro(price: Price | null, usage: UsageFigures): number {
   if (usage.decidedBy === "cost" || usage.figures === "none" || price === null) return byAgent;
   const isDoubtful = usage.figures === "partial" || costDisagrees(price, usage);
   return isDoubtful ? Math.max(byAgent, byTokens) : byTokens;
+}
+
+/** What a turn has cost so far: what its agent and its children have. */
+export function turnMicro({ currentReservation, lastContextUsage, children }: TurnState): number {
+  const price = currentReservation?.price ?? null;
+  const used = lastContextUsage;
+  let sum = used === null ? costMicro(price, NO_TOKENS) : spentMicro(price, used);
+  for (const child of children.values()) sum = addCounts(sum, child.spentMicro);
+  return sum;
 }
 
 /** Whether the agent's own cost is so much higher than that of its tokens that one is wrong. */
@@ -45,10 +54,11 @@ export function isTold(usage: UsageFigures | null): boolean {
 }
 
 /**
- * Whether a turn is priced by tokens and its agent has not told them. A turn that failed before
- * the agent showed any work has used nothing.
+ * Whether a turn is priced by tokens and its agent, or that of a child, has not told them. A turn
+ * that failed before the agent showed any work has used nothing.
  */
 export function isUsageUnknown(turn: TurnState, isCompleted: boolean): boolean {
+  if ([...turn.children.values()].some((child) => child.hasWorked && isBlind(child))) return true;
   const price = turn.currentReservation?.price ?? null;
   if (price === null || !isByTokens(price) || isTold(turn.lastContextUsage)) return false;
   const hasWorked = turn.hasOutput || turn.hasThought === true;
@@ -57,14 +67,21 @@ export function isUsageUnknown(turn: TurnState, isCompleted: boolean): boolean {
 
 /**
  * What a turn should hold. As long as the agent tells no figures, every so many tool calls count
- * as one more usual turn: so an agent that reports only at the end meets its limits too.
+ * as one more usual turn: so an agent that reports only at the end meets its limits too. And so
+ * does each child of which no figures are told.
  */
 export function neededMicro(turn: TurnState): number {
   const reservation = turn.currentReservation;
   if (reservation === null) return 0;
   const { spentMicro: spent, estimateMicro = 0, price } = reservation;
-  const isBlind = price !== null && isByTokens(price) && !isTold(turn.lastContextUsage);
-  if (!isBlind) return spent;
-  const usualTurns = Math.ceil(turn.persistedToolCallIds.size / TOOL_CALLS_PER_RESERVE_MAX);
-  return Math.max(spent, estimateMicro * usualTurns);
+  const untold = [...turn.children.values()].filter(isBlind).length;
+  const isUntold = isBlind({ price, usage: turn.lastContextUsage });
+  const calls = isUntold ? turn.persistedToolCallIds.size : 0;
+  const own = Math.ceil(calls / TOOL_CALLS_PER_RESERVE_MAX);
+  return Math.max(spent, estimateMicro * (untold === 0 ? own : Math.max(1, own) + untold));
+}
+
+/** Whether the cost hangs on tokens that the agent has not told. */
+function isBlind({ price, usage }: Pick<Child, "price" | "usage">): boolean {
+  return price !== null && isByTokens(price) && !isTold(usage);
 }

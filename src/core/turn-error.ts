@@ -14,6 +14,7 @@ export const TURN_ERRORS = {
   agent_unavailable: "The agent could not be started.",
   unknown_command: "There is no such command.",
   policy_forbids: "The tenant's policy forbids this prompt in this session.",
+  prompt_denied: "An extension of the session did not let the prompt begin.",
   SERVER_RESTART: "The session was interrupted by a server restart.",
   STORE_FAILURE: "The session was interrupted by a failure of its store.",
 } as const;

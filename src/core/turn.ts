@@ -1,5 +1,6 @@
-import type { AskId, TurnId } from "./id.ts";
+import type { AskId, ChildId, PromptId, TurnId } from "./id.ts";
 import { SANDBOX_IDLE_MS_MAX, SANDBOX_PROVISIONING_MS_MAX } from "./limits.ts";
+import type { Permit } from "./policy/access.ts";
 import type { Ask } from "./policy/ask.ts";
 import type { AutonomyProfile, RiskTier } from "./policy/risk.ts";
 import type { Price, TokenUsage } from "./price.ts";
@@ -35,6 +36,60 @@ export interface TurnState {
 
   readonly currentReservation: CreditReservation | null;
   readonly lastContextUsage: ContextUsage | null;
+
+  /** All child sessions of this turn, in the order in which they began; ended ones as well. */
+  readonly children: ReadonlyMap<ChildId, Child>;
+}
+
+/**
+ * A child session: an agent at work on a task that the session's own agent has delegated. It is
+ * part of the turn, and never outlives it.
+ */
+export interface Child {
+  readonly childId: ChildId;
+  /** The call that it answers: a repeat of the call is about the same child. */
+  readonly callId: string;
+  readonly title: string;
+  readonly agent: string;
+  readonly model: string | null;
+  readonly startedAtMs: number;
+  readonly deadlineAtMs: number;
+  readonly rules: ChildRules;
+  /** What was answered to its calls; it has no part in what was answered to others. */
+  readonly permits: readonly Permit[];
+  /** Its tool calls without an end. */
+  readonly openCalls: ReadonlySet<string>;
+  /** It has shown some work, for which its model was paid. */
+  readonly hasWorked: boolean;
+  readonly price: Price | null;
+  readonly usage: ContextUsage | null;
+  readonly spentMicro: number;
+  readonly ended: ChildState | null;
+}
+
+/**
+ * How a child ended: by itself; because a limit was reached, or a decision was needed for which
+ * there are no voters; or because it was called off, or failed.
+ */
+export type ChildState = (typeof CHILD_STATES)[number];
+
+export const CHILD_STATES = ["Closed", "Halted", "Aborted"] as const;
+
+/** A child session that is over, as people are shown it. */
+export interface PastChild
+  extends Pick<Child, "childId" | "title" | "agent" | "model" | "startedAtMs"> {
+  readonly promptId: PromptId;
+  readonly endedAtMs: number;
+  readonly state: ChildState;
+}
+
+/** What its parent was set to when the child began: later settings of the parent widen nothing. */
+export interface ChildRules {
+  readonly autonomyProfile: AutonomyProfile;
+  readonly isPlanning: boolean;
+  readonly grants: ReadonlySet<string>;
+  /** Writes, commands and what is of an unknown kind are refused. */
+  readonly readOnly: boolean;
 }
 
 /** The agent's own ACP mode, as a client explicitly chose it; null is the agent's default. */
@@ -92,6 +147,7 @@ export const EMPTY_TURN: TurnState = {
   openAsks: new Map(),
   currentReservation: null,
   lastContextUsage: null,
+  children: new Map(),
 };
 
 /** All that a sandbox can be, as its operator reports. */

@@ -63,11 +63,18 @@ export const SNAPSHOTS_KNOWN_BYTES_MAX = 32 * 1_024 * 1_024;
 /** Extensions that one session has at work: each is a thread, and each step waits for all. */
 export const EXTENSIONS_ACTIVE_MAX = 16;
 
+/** Threads of extensions in one server, of all sessions: each takes several megabytes at rest. */
+export const EXTENSION_THREADS_MAX = 128;
+
 /** Others that one extension may name as what it depends on. */
 export const EXTENSION_DEPENDENCIES_MAX = 32;
 
 /** A manifest with the schemas of its configuration and its slot. */
 export const EXTENSION_MANIFEST_BYTES_MAX = 64 * 1_024;
+
+/** What one extension is configured with, and the operator's file with all of that. */
+export const EXTENSION_CONFIG_BYTES_MAX = 64 * 1_024;
+export const EXTENSION_FILE_BYTES_MAX = 1_024 * 1_024;
 
 /** One slot of an extension: all that may be active fit into one commit many times over. */
 export const EXTENSION_SLOT_BYTES_MAX = 1_024 * 1_024;
@@ -84,14 +91,36 @@ export const PLAIN_DATA_DEPTH_MAX = 64;
 /** One step of an extension's life; a session waits for it when it begins and when it ends. */
 export const EXTENSION_STEP_MS_MAX = 10_000;
 
+/**
+ * Bringing up all extensions of a session, for which its creation and its first turn wait: one may
+ * take all the time that a step has, and others still come up.
+ */
+export const EXTENSIONS_UP_MS_MAX = 20_000;
+
 /** Why an extension failed, in its own words: a person reads it in a list. */
 export const EXTENSION_REASON_CHARS_MAX = 512;
+
+/** The same as its thread sends it: it is cut to the above when known secrets are out of it. */
+export const EXTENSION_SAID_CHARS_MAX = 16 * 1_024;
+
+/** What an extension has an agent told in front of one prompt. */
+export const EXTENSION_CONTEXT_CHARS_MAX = 16 * 1_024;
 
 /** What a hook may take, for which an agent and people wait; and an event, and a migration. */
 export const EXTENSION_WORK_MS_MAX = 5_000;
 
-/** What an extension has not answered yet; one that is so far behind is ended. */
-export const EXTENSION_CALLS_WAITING_MAX = 256;
+/**
+ * What an extension has not answered yet, in calls and in characters of what they are about; one
+ * that is so far behind is ended. An agent says thousands of chunks in one breath.
+ */
+export const EXTENSION_CALLS_WAITING_MAX = 8_192;
+export const EXTENSION_WAITING_CHARS_MAX = 16 * 1_024 * 1_024;
+
+/** Open tool calls of which a session knows what to tell its extensions when they end. */
+export const EXTENSION_CALLS_FOLLOWED_MAX = 256;
+
+/** What an extension is told at a time: more it is neither told nor asked to judge. */
+export const EXTENSION_TOLD_CHARS_MAX = 1_024 * 1_024;
 
 /** The heap of an extension's thread, for what lives long and for what is new. */
 export const EXTENSION_HEAP_MB_MAX = 64;

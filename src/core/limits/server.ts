@@ -52,6 +52,9 @@ export const HANDSHAKE_MS_MAX = 10_000;
 /** A quiet socket is asked by TCP whether its other end is there still. */
 export const SOCKET_PROBE_MS = 30_000;
 
+/** How long a request may wait for a turn; proxies that we know give up after a minute or two. */
+export const WAIT_MS_MAX = 120_000;
+
 /** How long open requests and streams have to end when the server closes. */
 export const CLOSE_MS_MAX = 5_000;
 
@@ -171,11 +174,20 @@ export const WORKSPACES_MAX = 64;
 /** How much of an unforeseen error is logged. */
 export const LOGGED_ERROR_CHARS_MAX = 4_096;
 
+/** Lines of the log that the program which reads the error output has not taken yet. */
+export const LOG_LINES_WAITING_BYTES_MAX = 1_024 * 1_024;
+
+/** How long a server that has stopped waits for that program. */
+export const LOG_LAST_MS_MAX = 1_000;
+
 /** A path in a request; the wire's figure. */
 export const PATH_CHARS_MAX = 4_096;
 
 /** Sessions that one request may delete; the wire's figure. */
 export const BATCH_SESSIONS_MAX = 100;
+
+/** Open asks in one answer, by their bytes: the content of a diff may be large. */
+export const ASKS_PAGE_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Rows of one page of a list, unless fewer are asked for, and at most; the wire's figures. */
 export const LIST_ROWS_DEFAULT_MAX = 20;

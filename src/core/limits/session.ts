@@ -18,7 +18,7 @@ export const TURN_MEMORY_DIVISOR_MIN = 4;
 /** The most that may be chosen for all open turns, in mebibytes. */
 export const TURN_MEMORY_MB_MAX = 1_024 * 1_024;
 
-/** What an event takes in memory beside its text: many small ones take more than a few large. */
+/** What an event that is held by itself takes beside its text: many small ones take more. */
 export const TURN_EVENT_BYTES = 512;
 
 /** Turns above this are folded and written one at a time. */
@@ -53,6 +53,9 @@ export const STORE_REOPEN_MS_MAX = 5_000;
 /** Live sessions of one tenant and workspace. Stored ones are not counted. */
 export const SESSIONS_LIVE_MAX = 20;
 
+/** Workspaces of users whose shared session is known without asking the store. */
+export const SHARED_SESSIONS_KNOWN_MAX = 1_024;
+
 /** Users whom a private session is shared with, and those with its creator. */
 export const SESSION_SHARED_USERS_MAX = 64;
 export const SESSION_AUDIENCE_MAX = SESSION_SHARED_USERS_MAX + 1;
@@ -76,6 +79,9 @@ export const REFUSAL_COUNTS_MAX = 64;
 export const ACTIVATIONS_MAX = 6;
 export const ACTIVATION_RETRY_MS_MIN = 100;
 export const ACTIVATION_RETRY_MS_MAX = 10_000;
+
+/** How long the start of an agent waits for the answer to who brought its session back. */
+export const AGENT_HELD_MS_MAX = 100;
 
 /** How long a client has to read the answer to its prompt before its streams get the verdict. */
 export const VERDICT_HELD_MS_MAX = 5_000;
@@ -128,6 +134,9 @@ export const TENANT_SESSION_END_MS_MAX = 15_000;
 
 /** How often a command is retried on a session that was just being evicted. */
 export const SUBMIT_TRIES_MAX = 8;
+
+/** How often a session made for nothing is taken back, if its store fails each time. */
+export const UNMAKING_TRIES_MAX = 8;
 
 /** A client that shows no sign of life for this long is forgotten. */
 export const CLIENT_IDLE_MS_MAX = 24 * 60 * 60 * 1_000;
@@ -275,6 +284,9 @@ export const MID_TURN_REMEMBERED_TURNS_MAX = 8;
 
 /** Words of a slash command that are looked at one by one; its text is kept whole. */
 export const SLASH_WORDS_MAX = 256;
+
+/** What a session lists as skipped: it may go without hundreds of extensions of one folder. */
+export const SKIPPED_LISTED_MAX = 32;
 
 /** Lines that one answer to a slash command lists, and as many in its data: a screen or three. */
 export const SLASH_LISTED_MAX = 256;

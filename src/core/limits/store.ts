@@ -23,8 +23,12 @@ export const PAGE_ROWS_MAX = 1_000;
 /** Bytes of one page; a page that passes this by its first row has that row only. */
 export const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
 
-/** What one step of a branch copies: the store's thread has other commits to write between two. */
+/**
+ * What one step of a branch copies: the store's thread has other commits to write between two.
+ * While none waits, a step is so many times as much.
+ */
 export const PAST_STEP_BYTES_MAX = 256 * 1_024;
+export const PAST_STEP_PAGES_MAX = 8;
 
 /** Steps of branches that the store's thread has at a time, of all branches that are being made. */
 export const PAST_STEPS_AT_ONCE_MAX = 1;

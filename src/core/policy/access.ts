@@ -3,7 +3,7 @@ import type { JsonObject } from "../json.ts";
 import { TURN_PERMITS_MAX } from "../limits.ts";
 import { absolutePath, commandKey, pathKey, writtenPath } from "./approval-key.ts";
 import type { AskKind, AskOption, AskOutcome } from "./ask.ts";
-import { type AskFacts, allowlisted, type Gate, passGates } from "./gate.ts";
+import { type AskFacts, allowlisted, type Gate, type GuardOpinion, passGates } from "./gate.ts";
 import type { ApprovalMode, RiskTier } from "./risk.ts";
 
 /**
@@ -46,23 +46,42 @@ export type AccessRule =
   | "vote";
 
 /** Why an access was refused, in words for the agent that wanted it. */
-export const ACCESS_REFUSED: Readonly<Record<AccessRule, string>> = {
+const ACCESS_REFUSED: Readonly<Record<AccessRule, string>> = {
   ask: "a person has refused it in this turn",
   workspace: "it is not inside the workspace",
   turn: "it belongs to no turn, or to one that is being stopped",
   plan: "the session is in plan mode, in which nothing is changed",
   workflow: "the session's workflow does not allow it",
   security_mode: "the session's allowlist does not name it",
+  read_only: "the child session was begun to read only",
   grant: "it is not granted",
   autonomy_profile: "the session's autonomy does not reach so far",
   extension: "an extension of the session does not allow it",
   vote: "a person has refused it",
 };
 
+/** With a guard's own reason, so that the agent can do what it asks for. */
+export function whyRefused(by: AccessRule, guard?: GuardOpinion): string {
+  const said = by === "extension" && guard !== undefined ? guardReason(guard) : null;
+  return said === null ? ACCESS_REFUSED[by] : `${ACCESS_REFUSED[by]}: ${said}`;
+}
+
+/** What a guard that denies says for itself; null if it says nothing. */
+export function guardReason({ verdict, reason }: GuardOpinion): string | null {
+  const said = reason.replace(/\.$/, "");
+  return verdict === "deny" && said !== "" ? said : null;
+}
+
 export interface AccessFacts
   extends Pick<
     AskFacts,
-    "securityMode" | "allowlist" | "asksListed" | "grants" | "autonomyProfile" | "guard"
+    | "securityMode"
+    | "allowlist"
+    | "asksListed"
+    | "grants"
+    | "autonomyProfile"
+    | "guard"
+    | "readOnly"
   > {
   readonly access: Access;
   readonly workspaceCwd: string;
@@ -100,6 +119,7 @@ function firstRuling(facts: AccessFacts): AccessRuling {
     return decided("security_mode", allowlisted(keysOf(facts), facts.allowlist));
   }
   if (permits === null) return decided("turn", false);
+  if (facts.readOnly) return decided("read_only", false);
   const answered = answerTo(access, permits, facts.currentCwd);
   if (answered !== null) return { ...decided("ask", answered.allowed), permit: answered };
   if (approvalMode === "plan") return decided("plan", false);

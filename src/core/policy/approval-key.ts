@@ -152,6 +152,16 @@ function pathsOf(toolCall: JsonObject, input: JsonObject): readonly string[] | n
   return paths.length === said.length ? paths : null;
 }
 
+/** All places that a call names anywhere, for those who judge it by them. */
+export function namedPaths(toolCall: JsonObject): readonly string[] {
+  const { locations, content } = toolCall;
+  const input = objectAt(toolCall, "rawInput") ?? {};
+  const places = [locations, content].flatMap((list) => (Array.isArray(list) ? list : []));
+  const named = places.map((place: unknown) => (isObject(place) ? stringAt(place, "path") : null));
+  const said = PATH_FIELDS.map((field) => stringAt(input, field));
+  return [...new Set([...named, ...said].filter((path) => path !== null))];
+}
+
 /** What the known agents call the path in their input. */
 const PATH_FIELDS = ["path", "file_path", "filePath", "filepath", "fileName", "absolute_path"];
 

@@ -1,4 +1,4 @@
-import type { AskId, ClientId, UserId } from "../id.ts";
+import type { AskId, ChildId, ClientId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { Access } from "./access.ts";
 import type { RiskTier } from "./risk.ts";
@@ -20,6 +20,8 @@ export interface Ask {
   readonly votes: ReadonlyMap<string, string>;
   readonly askedAtMs: number;
   readonly deadlineAtMs: number | null;
+  /** The child session that asks; absent if it is the session's own agent. */
+  readonly childId?: ChildId;
 }
 
 export type AskKind = "permission" | "user_question";

@@ -7,6 +7,7 @@ import type { AskFacts } from "./gate.ts";
 import {
   AUTONOMY_PROFILES,
   type AutonomyProfile,
+  lesserAutonomy,
   profileAllows,
   riskTier,
   SECURITY_MODES,
@@ -109,7 +110,7 @@ export function lowerCeiling(one: Ceiling, other: Ceiling): Ceiling {
   return {
     role: one.role === null || other.role === null ? null : lesserRole(one.role, other.role),
     mode: lower(SECURITY_MODES, one.mode, other.mode),
-    autonomy: lower(AUTONOMY_PROFILES, one.autonomy, other.autonomy),
+    autonomy: lesserAutonomy(one.autonomy, other.autonomy),
     agents: inBoth(one.agents, other.agents),
     models: inBoth(one.models, other.models),
     skills: inBoth(one.skills, other.skills),
@@ -134,7 +135,7 @@ function isWithin<Word>(order: readonly Word[], word: Word, highest: Word): bool
 
 /** The more careful of a profile and the ceiling's. */
 export function lowerAutonomy(profile: AutonomyProfile, ceiling: Ceiling): AutonomyProfile {
-  return lower(AUTONOMY_PROFILES, profile, ceiling.autonomy);
+  return lesserAutonomy(profile, ceiling.autonomy);
 }
 
 /** What of a session a ceiling looks at, as far as a request says it. */
@@ -249,7 +250,7 @@ const WHOLE_WORD = /[^\s/][\s/]/;
 /** What the gates decide by; see `AskFacts`. */
 export type GateRules = Pick<
   AskFacts,
-  "securityMode" | "allowlist" | "grants" | "autonomyProfile" | "asksListed"
+  "securityMode" | "allowlist" | "grants" | "autonomyProfile" | "asksListed" | "readOnly"
 >;
 
 /**

@@ -23,7 +23,7 @@ export type WorkflowOpinion = "approve" | "deny" | "defer" | null;
 export interface GuardOpinion {
   readonly verdict: "deny" | "ask";
   readonly extension: string;
-  /** For people. */
+  /** For people, and for the agent that is refused. */
   readonly reason: string;
 }
 
@@ -41,11 +41,14 @@ export interface AskFacts {
   readonly grants: ReadonlyMap<string, RiskTier>;
   readonly autonomyProfile: AutonomyProfile;
   readonly guard?: GuardOpinion;
+  /** A child session that was begun to read, and to change nothing. */
+  readonly readOnly?: boolean;
 }
 
 /** `workspace` is the place of a call: what the server would refuse there is not asked for. */
 export type Gate =
   | "workspace"
+  | "read_only"
   | "workflow"
   | "security_mode"
   | "grant"
@@ -89,6 +92,7 @@ function firstRuling(facts: AskFacts): GateRuling {
 type Opinion = "allow" | "refuse" | "ask" | null;
 
 const GATES: readonly (readonly [Gate, (facts: AskFacts) => Opinion])[] = [
+  ["read_only", ({ readOnly, tier }) => (readOnly && tier !== "read" ? "refuse" : null)],
   ["workflow", ({ workflow }) => WORKFLOW_SAYS[workflow ?? "none"]],
   ["security_mode", (facts) => MODE_SAYS[facts.securityMode](facts)],
   ["grant", ({ grants, keys, tier }) => (granted(grants, keys, tier) ? "allow" : null)],

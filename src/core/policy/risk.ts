@@ -50,6 +50,11 @@ export function profileAllows(profile: AutonomyProfile, needed: RiskTier): boole
   return reach !== null && covers(reach, needed);
 }
 
+/** The more careful of two profiles. */
+export function lesserAutonomy(one: AutonomyProfile, other: AutonomyProfile): AutonomyProfile {
+  return AUTONOMY_PROFILES.indexOf(one) < AUTONOMY_PROFILES.indexOf(other) ? one : other;
+}
+
 /** Fixed when the session is created; there is no command that changes it. */
 export type SecurityMode = "ask" | "allowlist" | "yolo";
 

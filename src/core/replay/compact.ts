@@ -223,6 +223,11 @@ export function join(events: UpdateEvents): UpdateEvent {
   return withUpdate(merged, withText(merged.data.update, text));
 }
 
+/** What words come to that went on with this text; the latest event with it has any text. */
+export function joinedWords(first: UpdateEvent, latest: UpdateEvent, text: string): UpdateEvent {
+  return join([first, withUpdate(latest, withText(latest.data.update, text))]);
+}
+
 function withText(update: AgentUpdate, text: string): AgentUpdate {
   if (update.sessionUpdate === "shell_output") return { ...update, output: text };
   const { content } = update;

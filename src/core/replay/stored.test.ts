@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { eventTexts, joinedTurns } from "./stored.ts";
+import { eventTexts, joinedTurns, verdictTexts } from "./stored.ts";
 
 const stored = (events: readonly unknown[]) => {
   const text = JSON.stringify(events);
@@ -24,6 +24,25 @@ describe("the events of a stored turn", () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+
+  it("are looked through for verdicts, and what only looks like one is none", () => {
+    const verdict = { id: 7, v: 1, type: "turn_complete", data: { said: '"type":"turn_' } };
+    const event = fc.oneof(
+      fc.dictionary(fc.string(), anything),
+      fc.constant(verdict),
+      fc.constant({ id: 6, v: 1, type: "session_update", data: { update: verdict } }),
+      fc.constant({ id: 5, v: 1, type: "session_update", data: [[verdict], verdict, "]"] }),
+      fc.constant({ type: "turn_error", v: 1, id: 8 }),
+      fc.constant({ id: 9, v: 1, type: "credits_settled", data: {} }),
+    );
+    const isExact = (events: readonly { readonly type?: unknown }[]) => {
+      const isVerdict = ({ type }: { readonly type?: unknown }) => `${type}`.startsWith("turn_");
+      const found = verdictTexts(stored(events)).filter((text) => isVerdict(JSON.parse(text)));
+      const verdicts = events.filter(isVerdict).map((one) => JSON.stringify(one));
+      return found.join() === verdicts.join();
+    };
+    fc.assert(fc.property(fc.array(event), isExact), { numRuns: 1_000 });
   });
 
   it("stay as they are where turns are put together", () => {

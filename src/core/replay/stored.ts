@@ -10,9 +10,44 @@ export interface StoredTurn {
  * takes a fraction of the time that parsing takes.
  */
 export function* eventTexts({ text }: Pick<StoredTurn, "text">): Generator<string> {
-  let depth = 0;
-  let start = 1;
-  for (let at = 0; at < text.length; at += 1) {
+  yield* textsFrom(text, 1);
+}
+
+/**
+ * Those of its verdicts. A turn ends with its verdict and a few small events, so as a rule it looks
+ * at nothing before those.
+ */
+export function verdictTexts(turn: Pick<StoredTurn, "text">): readonly string[] {
+  const { text } = turn;
+  const at = text.indexOf(VERDICT);
+  if (at < 0) return [];
+  const start = text.lastIndexOf(EVENT_START, at);
+  const isStart = start >= 0 && NUMBERED.test(text.slice(start + EVENT_START.length, at));
+  const texts = (isStart ? lastTexts(text, start) : null) ?? [...eventTexts(turn)];
+  return texts.filter((one) => one.includes(VERDICT));
+}
+
+/** How the type of a verdict begins; in what anyone says, its quotes are escaped. */
+const VERDICT = '"type":"turn_';
+const EVENT_START = '{"id":';
+const NUMBERED = /^\d+,"v":1,$/;
+
+/** The events from here on; null if it is no event that begins here, but a value in one. */
+function lastTexts(text: string, start: number): readonly string[] | null {
+  const texts: string[] = [];
+  const split = textsFrom(text, start);
+  for (;;) {
+    const { done, value } = split.next();
+    if (done) return value === text.length - 1 ? texts : null;
+    texts.push(value);
+  }
+}
+
+/** The values of a list, from one that begins here. Returns where the list ends. */
+function* textsFrom(text: string, from: number): Generator<string, number> {
+  let depth = 1;
+  let start = from;
+  for (let at = from; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
     if (unit === QUOTE) at = endOfString(text, at);
     else if (unit === OPEN_OBJECT || unit === OPEN_LIST) depth += 1;
@@ -20,8 +55,10 @@ export function* eventTexts({ text }: Pick<StoredTurn, "text">): Generator<strin
     const isEnd = depth === 0 || (depth === 1 && unit === COMMA);
     if (!isEnd) continue;
     if (at > start) yield text.slice(start, at);
+    if (depth === 0) return at;
     start = at + 1;
   }
+  return text.length;
 }
 
 /** Several stored turns as one JSON array, with this before them. */
@@ -30,13 +67,18 @@ export function joinedTurns(turns: readonly StoredTurn[], first: object | null):
   return `[${[...(first === null ? [] : [JSON.stringify(first)]), ...texts].join(",")}]`;
 }
 
+/** A search for quotes looks at many characters at once; most of a turn is inside of strings. */
 function endOfString(text: string, from: number): number {
-  for (let at = from + 1; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (unit === QUOTE) return at;
-    if (unit === BACKSLASH) at += 1;
+  for (let at = text.indexOf('"', from + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    if (!isEscaped(text, at)) return at;
   }
   return text.length;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+  return backslashes % 2 === 1;
 }
 
 const QUOTE = 0x22;

@@ -84,6 +84,11 @@ export const ADMISSION: Readonly<Record<CommandType, AdmissionRow>> = {
   limit_passed:      row(srv, late, late, late, late, late, yes,  yes,  late, late, late),
   commit_refused:    row(srv, late, late, late, late, late, yes,  yes,  late, late, late),
 
+  start_child:       row(agt, late, late, late, late, late, yes,  yes,  late, late, late),
+  child_update:      row(agt, rude, skip, skip, skip, skip, yes,  yes,  skip, skip, skip),
+  child_usage:       row(agt, late, late, late, late, late, yes,  yes,  late, late, late),
+  child_ended:       row(agt, late, late, late, late, late, yes,  yes,  late, late, late),
+
   ask:               row(agt, rude, rude, rude, rude, rude, yes,  yes,  rude, rude, rude),
   access:            row(agt, rude, rude, rude, yes,  yes,  yes,  yes,  rude, rude, rude),
   ask_withdrawn:     row(agt, rude, skip, skip, skip, skip, yes,  yes,  skip, skip, skip),

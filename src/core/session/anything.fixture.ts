@@ -10,6 +10,7 @@ import { NO_TOKENS } from "../price.ts";
 import { AGENT_STATUSES, type AgentStatus, type SessionState } from "../status.ts";
 import { SANDBOX_STATES } from "../turn.ts";
 import { ADMISSION, COMMAND_TYPES } from "./admission.ts";
+import { CHILD_COMMANDS, someAsker, someChild } from "./child.fixture.ts";
 import type { Actor, AgentStatusReport, Command, CommandData, CommandType } from "./command.ts";
 import type { AgentContext } from "./event.ts";
 import {
@@ -20,7 +21,6 @@ import {
   type Life,
   newAsk,
   newPrompt,
-  promptId,
   SERVER,
   sessionId,
   shellId,
@@ -28,6 +28,17 @@ import {
   userId,
 } from "./life.fixture.ts";
 import { STOP_REASONS } from "./reason.ts";
+import {
+  firstPrompt,
+  one,
+  type Situation,
+  someAsk,
+  someGrant,
+  someGuard,
+  somePending,
+  someShell,
+  someTurn,
+} from "./situation.fixture.ts";
 import { isMessage, type ModelChange, type SlashWork } from "./state.ts";
 
 /** A command in outline: what it names is picked only when the session it meets is known. */
@@ -49,6 +60,11 @@ const SENSIBLE: Readonly<Record<SessionState, readonly [CommandType, ...CommandT
     "ask",
     "access",
     "usage",
+    "start_child",
+    "start_child",
+    "child_update",
+    "child_usage",
+    "child_ended",
     "steer",
     "take_messages",
     "cancel",
@@ -119,13 +135,6 @@ function usualCaller(life: Life, type: CommandType, pick: number): Actor {
   return caller === "agent" ? { kind: "agent", activation } : one(CLIENTS, pick >> 2);
 }
 
-interface Situation {
-  readonly life: Life;
-  readonly pick: number;
-  readonly odd: boolean;
-  readonly step: number;
-}
-
 /** A new command does not compile until the properties are tried on it as well. */
 const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData[Type] } = {
   create: () => ({ sessionId: sessionId("s"), creation: CREATION }),
@@ -194,8 +203,11 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   limit_passed: (at) => ({ turnId: someTurn(at), limit: at.odd ? "budget" : "turn_too_large" }),
   commit_refused: (at) => ({ turnId: someTurn(at) }),
 
+  ...CHILD_COMMANDS,
+
   ask: (at) =>
     newAsk(`a${at.step}`, {
+      ...someAsker(at),
       kind: Math.floor(at.pick / 5) % 5 === 0 ? "user_question" : "permission",
       policy: one(MEDIATION_POLICIES, at.pick),
       present: [clientId("c1"), clientId("c2")],
@@ -203,8 +215,9 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
       ...(at.pick % 11 === 0 && { guard: someGuard(at.odd) }),
       options: at.odd ? newAsk("a").options : at.pick % 7 === 0 ? [] : newAsk("a").options,
     }),
-  access: ({ step, pick, odd }) => ({
+  access: ({ step, pick, odd, life }) => ({
     requestId: askId(`x${step}`),
+    ...someAsker({ step, pick, odd, life }),
     ...(pick % 11 === 0 && { guard: someGuard(odd) }),
     access: one<Access>(
       [
@@ -284,31 +297,6 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   announce: () => ({ announcement: { type: "secret_redacted", data: { where: "event" } } }),
 };
 
-function one<Item>(items: readonly [Item, ...Item[]], pick: number): Item {
-  return items[pick % items.length] ?? items[0];
-}
-
-/** Nearly always the turn at work, sometimes one that never was. */
-function someTurn({ life, pick }: Situation) {
-  return (pick % 9 > 0 && life.session?.running?.turnId) || turnId("t-unknown");
-}
-
-function firstPrompt({ life, pick }: Situation) {
-  return (pick % 9 > 0 && life.session?.queue[0]?.promptId) || promptId("p-unknown");
-}
-
-function somePending({ life, pick }: Situation) {
-  const { running = null, queue = [] } = life.session ?? {};
-  const ids = [...queue, ...(running ? [running] : [])].map((prompt) => prompt.promptId);
-  return ids[pick % (ids.length + 1)] ?? promptId("p-unknown");
-}
-
-function someAsk({ life, pick }: Situation) {
-  const open = life.session?.connection.turn.openAsks.keys() ?? [];
-  const known = [...open, ...(life.session?.resolvedAsks.keys() ?? [])];
-  return known[pick % (known.length + 1)] ?? askId("a-unknown");
-}
-
 function someModel({ odd, pick }: Situation): CommandData["model"] {
   const modelId = `model-${pick % 3}`;
   const temperature = pick % 2;
@@ -318,14 +306,6 @@ function someModel({ odd, pick }: Situation): CommandData["model"] {
   return pick % 2 === 0
     ? { failure: { setting: "modelId", value: modelId, reason } }
     : { failure: { setting: "reasoning", value: "deep", reason } };
-}
-
-function someGrant({ session }: Life): string {
-  return [...(session?.connection.sessionGrants.keys() ?? [])][0] ?? "edit:/a.ts";
-}
-
-function someShell({ life, pick }: Situation) {
-  return [...(life.session?.shells.keys() ?? [])][pick % 3] ?? shellId("sh-unknown");
 }
 
 /** What a command does beside its answer; mostly nothing. */
@@ -356,6 +336,7 @@ function someStart({ step, pick, odd }: Situation) {
 
 function someDeadline(at: Situation): CommandData["deadline_passed"]["deadline"] {
   if (at.pick % 10 === 0) return { of: "sandbox" };
+  if (at.pick % 10 === 1) return { of: "child", childId: someChild(at) };
   if (at.pick % 3 === 0) return { of: "prompt", promptId: somePending(at) };
   if (at.pick % 3 === 1) return { of: "ask", requestId: someAsk(at) };
   return { of: "settling", turnId: someTurn(at) };
@@ -393,8 +374,4 @@ function agentUpdate({ pick, odd }: Situation): CommandData["agent_update"] {
     { sessionUpdate: "session_info_update", title: `title ${pick % 2}` },
   ];
   return { update: updates[pick % 7] ?? { sessionUpdate: "brand_new_kind", anything: [null] } };
-}
-
-function someGuard(isStrict: boolean) {
-  return { verdict: isStrict ? "deny" : "ask", extension: "guard-paths", reason: "no" } as const;
 }

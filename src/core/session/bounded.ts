@@ -44,6 +44,12 @@ const BOUND_BY: Readonly<Record<CommandType, BoundBy>> = {
   limit_passed: null,
   commit_refused: null,
 
+  // Its agent and model are looked at where they are chosen.
+  start_child: null,
+  child_update: null,
+  child_usage: null,
+  child_ended: null,
+
   ask: "turn",
   access: "turn",
   ask_withdrawn: null,

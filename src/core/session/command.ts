@@ -1,6 +1,15 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
 import type { Refusal } from "../error.ts";
-import type { AskId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
+import type {
+  AskId,
+  ChildId,
+  ClientId,
+  PromptId,
+  SessionId,
+  ShellId,
+  TurnId,
+  UserId,
+} from "../id.ts";
 import type { JsonObject } from "../json.ts";
 import type { BudgetPeriod } from "../ledger.ts";
 import type { Role } from "../permission.ts";
@@ -12,12 +21,14 @@ import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
 import type { AgentStatus } from "../status.ts";
 import type { AgentMode, ContextUsage, SandboxState } from "../turn.ts";
+import type { ChildOutcome } from "./child.ts";
+import type { ChildStarted } from "./child-event.ts";
+import type { BudgetFigures } from "./credit-event.ts";
 import {
   type AgentContext,
   type AgentExit,
   type Announcements,
   type AnnouncementType,
-  type BudgetFigures,
   type CommandResult,
   type InstructionsSent,
   type Originator,
@@ -25,6 +36,7 @@ import {
   type Skipped,
   type Stamp,
   stampOf,
+  type ToldByExtension,
 } from "./event.ts";
 import type { StopReason } from "./reason.ts";
 import type { Creation, ModelChange, ModelFailure, SlashWork, Surroundings } from "./state.ts";
@@ -36,7 +48,7 @@ import type { Sharing } from "./visibility.ts";
  */
 export interface CommandData {
   // The instance
-  create: { sessionId: SessionId; creation: Creation };
+  create: { sessionId: SessionId; creation: Creation; skipped?: readonly Skipped[] };
   resume: { skipped: readonly Skipped[] };
   stop: { reason: StopReason };
   close: object;
@@ -70,7 +82,13 @@ export interface CommandData {
   limit_passed: { turnId: TurnId; limit: "budget" | "turn_too_large" };
   commit_refused: { turnId: TurnId };
 
-  // Asks
+  // Children of the turn at work
+  start_child: { child: ChildStarted; openMax: number };
+  child_update: { childId: ChildId; update: AgentUpdate };
+  child_usage: { childId: ChildId; usage: ContextUsage; tokensMax: number };
+  child_ended: { childId: ChildId; outcome: ChildOutcome };
+
+  // Asks of the agent, or of a child of its turn
   ask: NewAsk;
   /** The agent wants the server to do something, with what it takes to ask people about it. */
   access: NewAccess;
@@ -192,6 +210,8 @@ export interface TurnStart {
   readonly model?: string | null;
   /** What a prompt that begins with a slash was found to be. */
   readonly slash?: SlashWork;
+  /** What extensions have the agent told in front of the prompt. */
+  readonly told?: readonly ToldByExtension[];
 }
 
 /** What was seen of an agent: one of ten statuses, with the data of each. */
@@ -229,7 +249,9 @@ export type Deadline =
   /** The agent was told to stop and has not settled its turn since. */
   | { readonly of: "settling"; readonly turnId: TurnId }
   /** The sandbox has been idle, or on its way, for too long. */
-  | { readonly of: "sandbox" };
+  | { readonly of: "sandbox" }
+  /** A child has been at work for too long. */
+  | { readonly of: "child"; readonly childId: ChildId };
 
 export interface NewAccess extends Mediated {
   readonly requestId: AskId;
@@ -257,6 +279,7 @@ interface Mediated {
   readonly deadlineAtMs: number | null;
   /** What the extensions of the session want of it; absent if nothing. */
   readonly guard?: GuardOpinion;
+  readonly childId?: ChildId;
 }
 
 export type Announcement = {

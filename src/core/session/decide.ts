@@ -4,6 +4,7 @@ import { boundRefusal } from "./bounded.ts";
 import type { Command, CommandType } from "./command.ts";
 import * as agent from "./decide/agent.ts";
 import * as ask from "./decide/ask.ts";
+import * as child from "./decide/child.ts";
 import * as client from "./decide/client.ts";
 import * as instance from "./decide/instance.ts";
 import * as output from "./decide/output.ts";
@@ -104,6 +105,11 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   deadline_passed: stop.deadlinePassed,
   limit_passed: stop.limitPassed,
   commit_refused: stop.commitRefused,
+
+  start_child: child.start,
+  child_update: child.update,
+  child_usage: child.usage,
+  child_ended: child.ended,
 
   ask: ask.ask,
   access: ask.access,

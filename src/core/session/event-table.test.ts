@@ -19,6 +19,7 @@ describe("the fold table of events", () => {
   it("drops what meant something only to those who were there", () => {
     expect(folding("drop")).toEqual([
       "agent_offer",
+      "child_usage_reported",
       "client_attached",
       "client_detached",
       "client_expired",
@@ -62,9 +63,13 @@ describe("the fold table of events", () => {
       "active_agent_changed",
       "agent_access",
       "agent_setting_refused",
+      "child_session_ended",
+      "child_session_started",
       "command_result",
       "credits_settled",
       "credits_warning",
+      "extension_disabled",
+      "extensions_reloaded",
       "mid_turn_message_injected",
       "model_switch_failed",
       "pending_prompt_added",
@@ -102,6 +107,8 @@ describe("the table of events", () => {
   it("copies into a fork what was said and done in turns", () => {
     expect(that("copied")).toEqual([
       "agent_access",
+      "child_session_ended",
+      "child_session_started",
       "command_result",
       "mid_turn_message_injected",
       "permission_decided",
@@ -128,6 +135,25 @@ describe("the table of events", () => {
       "session_visibility_changed",
       "turn_complete",
       "turn_error",
+    ]);
+  });
+
+  it("P5: takes what agents do before they are up for no answer to a client", () => {
+    const none = EVENT_TYPES.filter((type) => !EVENT_TABLE[type].answered).toSorted();
+    expect(none).toEqual([
+      "agent_access",
+      "agent_setting_refused",
+      "client_detached",
+      "client_expired",
+      "extension_disabled",
+      "instructions_sent",
+      "model_switch_failed",
+      "secret_redacted",
+      "session_created",
+      "session_lifecycle",
+      "session_status",
+      "session_update",
+      "usage_suspect",
     ]);
   });
 

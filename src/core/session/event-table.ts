@@ -39,6 +39,11 @@ interface EventRow {
    * drop, and with the latest where only that would stay.
    */
   readonly counted: boolean;
+  /**
+   * A client has an answer about the session: its maker, because its agent was up, or another that
+   * asked for something. Without one a log is what is left of a create that was cut off.
+   */
+  readonly answered: boolean;
 }
 
 const yes = true;
@@ -47,73 +52,80 @@ const no = false;
 /** A new event type does not compile until its row is here. */
 // biome-ignore format: a table is read by its columns
 export const EVENT_TABLE = {
-  //                                fold        evolves copied listed ends  audited narrated counted
-  session_created:              row("keep",     yes,    no,    yes,   no,   yes,    yes,     no),
-  session_status:               row("latest",   yes,    no,    yes,   no,   yes,    no,      no),
-  session_lifecycle:            row("drop",     yes,    no,    yes,   no,   yes,    no,      no),
-  agent_connected:              row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
-  agent_offer:                  row("drop",     yes,    no,    no,    no,   no,     no,      no),
-  instructions_sent:            row("latest",   yes,    no,    no,    no,   yes,    no,      no),
-  session_drift:                row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
-  session_died:                 row("drop",     no,     no,    no,    yes,  yes,    no,      yes),
-  session_closed:               row("drop",     yes,    no,    yes,   yes,  yes,    no,      yes),
+  //                                fold        evolves   listed    audited   counted
+  //                                                 copied    ends      narrated  answered
+  session_created:              row("keep",     yes, no,  yes, no,  yes, yes, no,  no),
+  session_status:               row("latest",   yes, no,  yes, no,  yes, no,  no,  no),
+  session_lifecycle:            row("drop",     yes, no,  yes, no,  yes, no,  no,  no),
+  agent_connected:              row("latest",   yes, no,  no,  no,  yes, yes, no,  yes),
+  agent_offer:                  row("drop",     yes, no,  no,  no,  no,  no,  no,  yes),
+  instructions_sent:            row("latest",   yes, no,  no,  no,  yes, no,  no,  no),
+  session_drift:                row("keep",     no,  no,  no,  no,  yes, yes, yes, yes),
+  session_died:                 row("drop",     no,  no,  no,  yes, yes, no,  yes, yes),
+  session_closed:               row("drop",     yes, no,  yes, yes, yes, no,  yes, yes),
 
-  prompt_admitted:              row("drop",     yes,    no,    yes,   no,   yes,    no,      no),
-  pending_prompt_added:         row("keep",     yes,    no,    no,    no,   no,     no,      yes),
-  pending_prompt_started:       row("keep",     no,     no,    no,    no,   no,     no,      yes),
-  pending_prompt_completed:     row("keep",     no,     no,    no,    no,   no,     no,      yes),
-  session_update:               row("keep",     yes,    yes,   no,    no,   no,     yes,     yes),
-  mid_turn_message_injected:    row("keep",     yes,    yes,   no,    no,   yes,    yes,     yes),
-  prompt_cancelled:             row("keep",     yes,    yes,   no,    no,   yes,    no,      yes),
-  turn_complete:                row("boundary", yes,    yes,   yes,   no,   yes,    yes,     yes),
-  turn_error:                   row("boundary", yes,    yes,   yes,   no,   yes,    yes,     yes),
+  prompt_admitted:              row("drop",     yes, no,  yes, no,  yes, no,  no,  yes),
+  pending_prompt_added:         row("keep",     yes, no,  no,  no,  no,  no,  yes, yes),
+  pending_prompt_started:       row("keep",     no,  no,  no,  no,  no,  no,  yes, yes),
+  pending_prompt_completed:     row("keep",     no,  no,  no,  no,  no,  no,  yes, yes),
+  session_update:               row("keep",     yes, yes, no,  no,  no,  yes, yes, no),
+  mid_turn_message_injected:    row("keep",     yes, yes, no,  no,  yes, yes, yes, yes),
+  prompt_cancelled:             row("keep",     yes, yes, no,  no,  yes, no,  yes, yes),
+  turn_complete:                row("boundary", yes, yes, yes, no,  yes, yes, yes, yes),
+  turn_error:                   row("boundary", yes, yes, yes, no,  yes, yes, yes, yes),
 
-  permission_request:           row("keep",     yes,    yes,   no,    no,   yes,    no,      yes),
-  permission_decided:           row("keep",     yes,    yes,   no,    no,   yes,    no,      yes),
-  permission_resolved:          row("keep",     yes,    yes,   no,    no,   yes,    yes,     yes),
-  permission_already_resolved:  row("drop",     no,     no,    no,    no,   yes,    no,      yes),
-  permission_partial_vote:      row("drop",     yes,    no,    no,    no,   yes,    no,      yes),
-  permission_voter_left:        row("drop",     yes,    no,    no,    no,   yes,    no,      yes),
-  permission_forbidden:         row("drop",     no,     no,    no,    no,   yes,    no,      yes),
-  agent_access:                 row("keep",     yes,    yes,   no,    no,   yes,    yes,     yes),
-  session_grant_added:          row("keep",     yes,    no,    no,    no,   yes,    no,      yes),
-  session_grant_revoked:        row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),
+  child_session_started:        row("keep",     yes, yes, no,  no,  yes, yes, yes, yes),
+  child_usage_reported:         row("drop",     yes, no,  no,  no,  no,  no,  no,  yes),
+  child_session_ended:          row("keep",     yes, yes, no,  no,  yes, yes, yes, yes),
 
-  credits_reserved:             row("drop",     yes,    no,    no,    no,   no,     no,      no),
-  credits_settled:              row("keep",     yes,    no,    no,    no,   no,     no,      no),
-  usage_reported:               row("latest",   yes,    no,    no,    no,   no,     no,      no),
+  permission_request:           row("keep",     yes, yes, no,  no,  yes, no,  yes, yes),
+  permission_decided:           row("keep",     yes, yes, no,  no,  yes, no,  yes, yes),
+  permission_resolved:          row("keep",     yes, yes, no,  no,  yes, yes, yes, yes),
+  permission_already_resolved:  row("drop",     no,  no,  no,  no,  yes, no,  yes, yes),
+  permission_partial_vote:      row("drop",     yes, no,  no,  no,  yes, no,  yes, yes),
+  permission_voter_left:        row("drop",     yes, no,  no,  no,  yes, no,  yes, yes),
+  permission_forbidden:         row("drop",     no,  no,  no,  no,  yes, no,  yes, yes),
+  agent_access:                 row("keep",     yes, yes, no,  no,  yes, yes, yes, no),
+  session_grant_added:          row("keep",     yes, no,  no,  no,  yes, no,  yes, yes),
+  session_grant_revoked:        row("keep",     yes, no,  no,  no,  yes, yes, yes, yes),
 
-  session_metadata_updated:     row("latest",   yes,    no,    yes,   no,   yes,    no,      yes),
-  model_switched:               row("latest",   yes,    no,    no,    no,   yes,    yes,     yes),
-  model_switch_failed:          row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
-  model_config_changed:         row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
-  approval_mode_changed:        row("latest",   yes,    no,    no,    no,   yes,    yes,     yes),
-  autonomy_profile_changed:     row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
-  agent_mode_changed:           row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
-  agent_option_changed:         row("latest",   yes,    no,    no,    no,   yes,    yes,     no),
-  sandbox_changed:              row("latest",   yes,    no,    no,    no,   yes,    no,      no),
-  skills_reloaded:              row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),
-  persona_reloaded:             row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),
-  active_agent_changed:         row("keep",     yes,    no,    no,    no,   yes,    yes,     yes),
-  session_cwd_changed:          row("latest",   yes,    no,    no,    no,   yes,    yes,     yes),
-  session_budget_changed:       row("latest",   yes,    no,    no,    no,   yes,    no,      no),
-  session_visibility_changed:   row("latest",   yes,    no,    yes,   no,   yes,    no,      no),
-  session_month_budget_changed: row("latest",   yes,    no,    no,    no,   yes,    no,      no),
+  credits_reserved:             row("drop",     yes, no,  no,  no,  no,  no,  no,  yes),
+  credits_settled:              row("keep",     yes, no,  no,  no,  no,  no,  no,  yes),
+  usage_reported:               row("latest",   yes, no,  no,  no,  no,  no,  no,  yes),
 
-  client_attached:              row("drop",     yes,    no,    no,    no,   no,     no,      no),
-  client_detached:              row("drop",     yes,    no,    no,    no,   no,     no,      no),
-  client_expired:               row("drop",     yes,    no,    no,    no,   no,     no,      no),
-  user_shell_command:           row("keep",     yes,    yes,   no,    no,   yes,    no,      yes),
-  user_shell_result:            row("keep",     yes,    yes,   no,    no,   yes,    yes,     yes),
+  session_metadata_updated:     row("latest",   yes, no,  yes, no,  yes, no,  yes, yes),
+  model_switched:               row("latest",   yes, no,  no,  no,  yes, yes, yes, yes),
+  model_switch_failed:          row("keep",     no,  no,  no,  no,  yes, yes, yes, no),
+  model_config_changed:         row("latest",   yes, no,  no,  no,  yes, yes, no,  yes),
+  approval_mode_changed:        row("latest",   yes, no,  no,  no,  yes, yes, yes, yes),
+  autonomy_profile_changed:     row("latest",   yes, no,  no,  no,  yes, yes, no,  yes),
+  agent_mode_changed:           row("latest",   yes, no,  no,  no,  yes, yes, no,  yes),
+  agent_option_changed:         row("latest",   yes, no,  no,  no,  yes, yes, no,  yes),
+  sandbox_changed:              row("latest",   yes, no,  no,  no,  yes, no,  no,  yes),
+  skills_reloaded:              row("keep",     yes, no,  no,  no,  yes, yes, yes, yes),
+  persona_reloaded:             row("keep",     yes, no,  no,  no,  yes, yes, yes, yes),
+  active_agent_changed:         row("keep",     yes, no,  no,  no,  yes, yes, yes, yes),
+  session_cwd_changed:          row("latest",   yes, no,  no,  no,  yes, yes, yes, yes),
+  session_budget_changed:       row("latest",   yes, no,  no,  no,  yes, no,  no,  yes),
+  session_visibility_changed:   row("latest",   yes, no,  yes, no,  yes, no,  no,  yes),
+  session_month_budget_changed: row("latest",   yes, no,  no,  no,  yes, no,  no,  yes),
 
-  command_result:               row("keep",     no,     yes,   no,    no,   yes,    no,      yes),
-  skill_invoked:                row("keep",     no,     yes,   no,    no,   yes,    yes,     yes),
-  session_branched:             row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
-  secret_redacted:              row("latest",   no,     no,    no,    no,   yes,    yes,     no),
-  credits_warning:              row("keep",     no,     no,    no,    no,   yes,    no,      yes),
-  credits_waiting:              row("drop",     no,     no,    no,    no,   yes,    no,      no),
-  agent_setting_refused:        row("keep",     no,     no,    no,    no,   yes,    yes,     yes),
-  usage_suspect:                row("keep",     no,     no,    no,    no,   yes,    yes,     no),
+  client_attached:              row("drop",     yes, no,  no,  no,  no,  no,  no,  yes),
+  client_detached:              row("drop",     yes, no,  no,  no,  no,  no,  no,  no),
+  client_expired:               row("drop",     yes, no,  no,  no,  no,  no,  no,  no),
+  user_shell_command:           row("keep",     yes, yes, no,  no,  yes, no,  yes, yes),
+  user_shell_result:            row("keep",     yes, yes, no,  no,  yes, yes, yes, yes),
+
+  command_result:               row("keep",     no,  yes, no,  no,  yes, no,  yes, yes),
+  skill_invoked:                row("keep",     no,  yes, no,  no,  yes, yes, yes, yes),
+  session_branched:             row("keep",     no,  no,  no,  no,  yes, yes, yes, yes),
+  secret_redacted:              row("latest",   no,  no,  no,  no,  yes, yes, no,  no),
+  credits_warning:              row("keep",     no,  no,  no,  no,  yes, no,  yes, yes),
+  credits_waiting:              row("drop",     no,  no,  no,  no,  yes, no,  no,  yes),
+  agent_setting_refused:        row("keep",     no,  no,  no,  no,  yes, yes, yes, no),
+  usage_suspect:                row("keep",     no,  no,  no,  no,  yes, yes, no,  no),
+  extension_disabled:           row("keep",     no,  no,  no,  no,  yes, yes, no,  no),
+  extensions_reloaded:          row("keep",     no,  no,  no,  no,  no,  yes, no,  yes),
 } as const satisfies Readonly<Record<EventType, EventRow>>;
 
 /** A column of the table that is yes or no. */
@@ -157,6 +169,7 @@ function row<
   Audited extends boolean,
   Narrated extends boolean,
   Counted extends boolean,
+  Answered extends boolean,
 >(
   fold: Folds,
   evolves: Evolves,
@@ -166,6 +179,7 @@ function row<
   audited: Audited,
   narrated: Narrated,
   counted: Counted,
+  answered: Answered,
 ) {
-  return { fold, evolves, copied, listed, terminal, audited, narrated, counted };
+  return { fold, evolves, copied, listed, terminal, audited, narrated, counted, answered };
 }

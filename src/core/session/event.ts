@@ -1,15 +1,15 @@
 import type { AgentUpdate, ContentBlock } from "../agent-update.ts";
-import type { ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
+import type { ChildId, ClientId, PromptId, SessionId, ShellId, TurnId, UserId } from "../id.ts";
 import type { JsonObject } from "../json.ts";
-import type { BudgetPeriod, CreditScope } from "../ledger.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
 import type { Authority } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
-import type { Price } from "../price.ts";
 import type { InvocationMode, SkillSource } from "../skill/skill.ts";
 import type { SessionState } from "../status.ts";
-import type { AgentMode, ContextUsage, SandboxState } from "../turn.ts";
+import type { AgentMode, SandboxState } from "../turn.ts";
 import type { AskEvents } from "./ask-event.ts";
+import type { ChildEvents } from "./child-event.ts";
+import type { BudgetWarning, CreditEvents, CreditWait, UsageSuspicion } from "./credit-event.ts";
 import type { EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
 import type {
   Creation,
@@ -27,7 +27,7 @@ import type { Visibility } from "./visibility.ts";
  * fields are the wire's where the wire has them; the rest is ours and additive.
  * What is stored is what is sent: there are no private events.
  */
-export interface EventData extends AskEvents, CreditEvents, Announcements {
+export interface EventData extends AskEvents, ChildEvents, CreditEvents, Announcements {
   // The instance, its two machines, and its agent
   session_created: { creation: Creation };
   session_status: StatusChange;
@@ -86,6 +86,10 @@ export interface Announcements {
   credits_waiting: { promptId: PromptId } & CreditWait;
   agent_setting_refused: SettingRefused;
   usage_suspect: UsageSuspicion;
+  /** An extension was ended in the middle of its work; the session goes on without it (P6). */
+  extension_disabled: { extension: string; reason: string };
+  /** Extensions were replaced at a client's request; what is left out from here on is listed. */
+  extensions_reloaded: { reloaded: readonly string[]; skipped: readonly Skipped[] };
 }
 
 export type AnnouncementType = keyof Announcements;
@@ -100,8 +104,13 @@ export interface EventOf<Type extends EventType> extends Stamp {
   readonly _meta: { readonly serverTimestamp: number };
 }
 
-/** The prompt an event belongs to, and the client and the user whose doing it was. */
-export interface Stamp {
+/** The prompt an event belongs to, and the client, user or child whose doing it was. */
+export interface Stamp extends PromptStamp {
+  readonly childId?: ChildId;
+}
+
+/** The same of what no child does. */
+export interface PromptStamp {
   readonly promptId?: PromptId;
   readonly originatorClientId?: ClientId;
   readonly originatorUserId?: UserId;
@@ -113,7 +122,7 @@ export interface Originator {
   readonly userId?: UserId | null;
 }
 
-export function stampOf(promptId: PromptId | null, { clientId, userId }: Originator): Stamp {
+export function stampOf(promptId: PromptId | null, { clientId, userId }: Originator): PromptStamp {
   return {
     ...(promptId !== null && { promptId }),
     ...(clientId !== null && { originatorClientId: clientId }),
@@ -160,6 +169,14 @@ interface PhaseChange {
   skipped?: readonly Skipped[];
   /** With `SessionTurnStart`: what a line that begins with a slash was found to be. */
   slash?: SlashWork;
+  /** With `SessionTurnStart`: what the agent is told in front of the prompt. */
+  told?: readonly ToldByExtension[];
+}
+
+/** What an extension of the session says to the agent, which no person has said. */
+export interface ToldByExtension {
+  readonly extension: string;
+  readonly text: string;
 }
 
 /** What the agent is not set to, though the session is, or though the agent was before. */
@@ -307,94 +324,4 @@ export interface ShellResult {
   aborted: boolean;
   output: string;
   error?: string;
-}
-
-/** Why the figures of an agent are doubted. */
-export const SUSPECT_REASONS = [
-  "invalid",
-  "fell",
-  "jumped",
-  "unknown_start",
-  "currency",
-  "model_without_price",
-  "cost_disagrees",
-  "sum_repeated",
-  "after_verdict",
-] as const;
-
-export type SuspectReason = (typeof SUSPECT_REASONS)[number];
-
-/** What can have happened to the credits of a turn. */
-export interface CreditEvents {
-  credits_reserved: Reserved;
-  credits_settled: Settled;
-  usage_reported: UsageReported;
-}
-
-/** With the price of the model that the agent says it has used, where the turn had another. */
-interface UsageReported {
-  turnId: TurnId;
-  usage: ContextUsage;
-  price?: Price;
-}
-
-interface Reserved {
-  turnId: TurnId;
-  n: number;
-  amountMicro: number;
-  price: Price | null;
-  /** With the first of a turn: the model that was to be paid for, null if unknown. */
-  model?: string | null;
-}
-
-/** What the head of the queue waits for, as a prompt would be refused for want of it. */
-export interface CreditWait {
-  code: "insufficient_credits" | "price_unknown";
-  /** The limit that leaves too little, what is needed, and what is left. */
-  scope?: CreditScope;
-  /** Of a budget: what it counts, and when one of a month is renewed. */
-  period?: BudgetPeriod;
-  renewsAt?: string;
-  neededMicro?: number;
-  availableMicro?: number;
-  /** What has no known price. */
-  agent?: string;
-  model?: string;
-}
-
-/** How much of a budget is used. */
-export interface BudgetFigures {
-  usedMicro: number;
-  budgetMicro: number;
-}
-
-/**
- * Nearly all of a budget is used. Only that of the session has figures here: those who read the
- * log may not read the credits of the tenant, or of another user.
- */
-interface BudgetWarning {
-  scope: "session" | "user" | "tenant";
-  period?: BudgetPeriod;
-  /** Of the budget of a user: whose it is. */
-  userId?: UserId;
-  usedMicro?: number;
-  budgetMicro?: number;
-  renewsAt?: string;
-}
-
-/** Figures of an agent that cannot be right, or that contradict each other. */
-export interface UsageSuspicion {
-  reason: SuspectReason;
-  /** What was reported, and what was made of it, for people. */
-  detail: string;
-  turnId?: TurnId;
-}
-
-interface Settled {
-  turnId: TurnId;
-  /** Where the price is by tokens and the agent did not tell them: the reserve was charged. */
-  usage?: "unknown";
-  reservedMicro: number;
-  chargedMicro: number;
-  releasedMicro: number;
 }

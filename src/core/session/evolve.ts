@@ -1,6 +1,7 @@
 import type { SessionEvent } from "./event.ts";
 import { type EventTypeThat, eventIs } from "./event-table.ts";
 import * as ask from "./evolve/ask.ts";
+import * as child from "./evolve/child.ts";
 import * as client from "./evolve/client.ts";
 import * as instance from "./evolve/instance.ts";
 import * as output from "./evolve/output.ts";
@@ -44,6 +45,10 @@ const EVOLVERS: { readonly [Type in ChangeType]: Evolver<Type> } = {
   prompt_cancelled: client.stopAsked,
   turn_complete: client.completed,
   turn_error: client.failed,
+
+  child_session_started: child.started,
+  child_usage_reported: child.usageReported,
+  child_session_ended: child.ended,
 
   permission_request: ask.made,
   permission_decided: ask.decided,

@@ -2,6 +2,7 @@ import { type ConnectionState, connectionStateOf } from "../connection-state.ts"
 import {
   type ClientId,
   parseAskId,
+  parseChildId,
   parseClientId,
   parsePromptId,
   parseSessionId,
@@ -29,6 +30,7 @@ export const turnId = checked(parseTurnId);
 export const askId = checked(parseAskId);
 export const clientId = checked(parseClientId);
 export const shellId = checked(parseShellId);
+export const childId = checked(parseChildId);
 export const userId = checked(parseUserId);
 
 export const SERVER: Actor = { kind: "server" };

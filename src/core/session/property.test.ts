@@ -52,6 +52,8 @@ const UNANNOUNCED = [
   "credits_warning",
   "credits_waiting",
   "usage_suspect",
+  "extension_disabled",
+  "extensions_reloaded",
 ];
 
 describe("whatever happens to a session", () => {
@@ -209,9 +211,11 @@ describe("whatever happens to a session", () => {
   it("P10: nothing it holds grows past its limit", () => {
     inEveryLife(({ decision: { session } }) => {
       if (session === null) return;
-      const messageCount = waitingMessages(session).length;
-      is(messageCount <= STEERED_MESSAGES_MAX, true);
-      is(pendingCount(session) - messageCount <= PROMPTS_PENDING_MAX, true);
+      const waiting = waitingMessages(session).length;
+      const taken = session.running?.taken?.length ?? 0;
+      is(waiting <= STEERED_MESSAGES_MAX, true);
+      is(taken <= STEERED_MESSAGES_MAX, true);
+      is(pendingCount(session) - waiting - taken <= PROMPTS_PENDING_MAX, true);
       is(session.clients.size <= CLIENTS_MAX, true);
       is(session.resolvedAsks.size <= ASKS_RESOLVED_MAX, true);
     });

@@ -53,6 +53,8 @@ export type AskEnd =
   /** No user may decide it, present or absent, and no owner of the tenant either. */
   | "no_voter"
   | "session_closed"
+  /** The child that asked has ended before it was answered. */
+  | "child_ended"
   | "SERVER_RESTART"
   | "STORE_FAILURE";
 

@@ -3,7 +3,7 @@ import { NO_TOKENS } from "../price.ts";
 import { EMPTY_TURN } from "../turn.ts";
 import { AGENT, client, Life, newPrompt, noCredit, turnId } from "./life.fixture.ts";
 import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest, writeSlot } from "./slot.ts";
-import { WAITING } from "./slot-v4.fixture.ts";
+import { WAITING } from "./slot-v5.fixture.ts";
 import type { Session } from "./state.ts";
 
 const MANIFEST = { sessionId: WAITING.sessionId, storeId: "sqlite", createdAt: 1_000 } as const;

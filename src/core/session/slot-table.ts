@@ -1,31 +1,12 @@
 import type { ContentBlock } from "../agent-update.ts";
-import {
-  parseAskId,
-  parseClientId,
-  parsePromptId,
-  parseSessionId,
-  parseShellId,
-  parseTurnId,
-  parseUserId,
-} from "../id.ts";
-import type { JsonObject } from "../json.ts";
+import { parseClientId, parsePromptId, parseSessionId, parseShellId, parseUserId } from "../id.ts";
 import { PHASES } from "../lifecycle.ts";
 import { ROLES } from "../permission.ts";
-import type { Access, Permit } from "../policy/access.ts";
-import { type Ask, type AskOption, MEDIATION_POLICIES, type Mediation } from "../policy/ask.ts";
 import type { Authority, TurnSpeaker } from "../policy/bound.ts";
-import { APPROVAL_MODES, RISK_TIERS } from "../policy/risk.ts";
-import type { Price, TokenUsage } from "../price.ts";
+import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../policy/risk.ts";
 import { SESSION_STATES } from "../status.ts";
-import {
-  type Connection,
-  type ContextUsage,
-  type CreditReservation,
-  EMPTY_TURN,
-  type PendingToolCall,
-  type TurnState,
-} from "../turn.ts";
-import type { Stamp } from "./event.ts";
+import { CHILD_STATES, type Connection, EMPTY_TURN, type PastChild } from "../turn.ts";
+import type { PromptStamp } from "./event.ts";
 import { STOP_REASONS } from "./reason.ts";
 import {
   atLeastOne,
@@ -38,18 +19,26 @@ import {
   id,
   list,
   map,
-  mapBy,
   nullAtRest,
   number,
   object,
   oneOf,
   optional,
   orNull,
-  set,
   text,
   whole,
-  yes,
 } from "./slot-codec.ts";
+import {
+  askId,
+  childId,
+  jsonObject,
+  PERMIT,
+  riskTier,
+  TOKENS,
+  TURN,
+  timeMs,
+  turnId,
+} from "./slot-turn.ts";
 import type {
   Admission,
   AgentOption,
@@ -77,30 +66,11 @@ import type {
 
 const sessionId = id(parseSessionId);
 const promptId = id(parsePromptId);
-const turnId = id(parseTurnId);
-const askId = id(parseAskId);
 const clientId = id(parseClientId);
 const userId = id(parseUserId);
 const shellId = id(parseShellId);
 
-/** A clock may have been before 1970; it was never at half a millisecond. */
-const timeMs = whole;
-
-const riskTier = oneOf(...RISK_TIERS);
-
-const jsonObject = foreign((_): _ is JsonObject => true);
 const contentBlock = foreign((block): block is ContentBlock => typeof block.type === "string");
-const askOption = foreign((option): option is AskOption => typeof option.optionId === "string");
-
-const TOKENS: Fields<TokenUsage> = {
-  input: count,
-  output: count,
-  cachedRead: count,
-  cachedWrite: count,
-  thought: count,
-};
-
-const PRICE: Fields<Price> = { ...TOKENS, perTurn: count };
 
 const SNAPSHOT_REF: Fields<SnapshotRef> = { version: whole, hash: text };
 
@@ -144,44 +114,6 @@ const CHOSEN: Fields<Chosen> = {
   agentOptions: optional(map(text, object(AGENT_OPTION))),
 };
 
-const MEDIATION: Fields<Mediation> = {
-  policy: oneOf(...MEDIATION_POLICIES),
-  designated: orNull(text),
-  voters: list(text),
-  quorum: atLeastOne,
-  owners: optional(yes),
-};
-
-type TerminalAccess = Extract<Access, { action: "terminal" }>;
-
-const access: Codec<Access> = either(
-  (value: Access): value is TerminalAccess => value.action === "terminal",
-  object({ action: oneOf("terminal"), command: text, cwd: text }),
-  object({ action: oneOf("write", "read"), path: text }),
-);
-
-const PERMIT: Fields<Permit> = {
-  requestId: askId,
-  toolCallId: orNull(text),
-  keys: list(text),
-  allowed: flag,
-};
-
-const ASK: Fields<Ask> = {
-  requestId: askId,
-  kind: oneOf("permission", "user_question"),
-  toolCall: jsonObject,
-  options: list(askOption),
-  keys: list(text),
-  covers: optional(list(text)),
-  tier: riskTier,
-  access: optional(access),
-  mediation: object(MEDIATION),
-  votes: map(text, text),
-  askedAtMs: timeMs,
-  deadlineAtMs: orNull(timeMs),
-};
-
 type Selected = Extract<ResolvedAsk, { outcome: "selected" }>;
 type Cancelled = Extract<ResolvedAsk, { outcome: "cancelled" }>;
 
@@ -199,45 +131,11 @@ const resolvedAsk: Codec<ResolvedAsk> = either(
   object(CANCELLED),
 );
 
-const TOOL_CALL: Fields<PendingToolCall> = { toolName: text, startedAt: timeMs };
-
-const RESERVATION: Fields<CreditReservation> = {
-  turnId,
-  reservedMicro: count,
-  slices: atLeastOne,
-  price: orNull(object(PRICE)),
-  spentMicro: count,
-  model: optional(orNull(text)),
-  estimateMicro: optional(count),
-};
-
-const CONTEXT_USAGE: Fields<ContextUsage> = {
-  model: orNull(text),
-  used: orNull(count),
-  size: orNull(count),
-  tokens: object(TOKENS),
-  figures: optional(oneOf("none", "partial")),
-  costMicro: optional(count),
-  decidedBy: optional(oneOf("cost")),
-};
-
-const TURN: Fields<TurnState> = {
-  turnId: orNull(turnId),
-  hasOutput: flag,
-  hasThought: optional(flag),
-  pendingToolCalls: map(text, object(TOOL_CALL)),
-  completedToolIds: set(text),
-  persistedToolCallIds: set(text),
-  openAsks: mapBy(object(ASK), ({ requestId }) => requestId),
-  currentReservation: orNull(object(RESERVATION)),
-  lastContextUsage: orNull(object(CONTEXT_USAGE)),
-};
-
 const CONNECTION: Fields<Connection> = {
   turn: nullAtRest(object(TURN), EMPTY_TURN),
   sessionState: oneOf(...SESSION_STATES),
   sessionGrants: map(text, riskTier),
-  autonomyProfile: oneOf("manual", "supervised", "balanced", "autonomous"),
+  autonomyProfile: oneOf(...AUTONOMY_PROFILES),
   agentMode: orNull(text),
   sandboxState: oneOf("none", "provisioning", "ready", "timed_out"),
   sandboxProvisionedAt: orNull(timeMs),
@@ -266,7 +164,7 @@ const WAITING_PROMPT: Fields<WaitingPrompt> = {
   messageId: optional(text),
 };
 
-const STAMP: Fields<Stamp> = {
+const STAMP: Fields<PromptStamp> = {
   promptId: optional(promptId),
   originatorClientId: optional(clientId),
   originatorUserId: optional(userId),
@@ -322,6 +220,17 @@ const TOTALS: Fields<Totals> = {
   tokensByModel: map(text, object(TOKENS)),
 };
 
+const PAST_CHILD: Fields<PastChild> = {
+  childId,
+  promptId,
+  title: text,
+  agent: text,
+  model: orNull(text),
+  startedAtMs: timeMs,
+  endedAtMs: timeMs,
+  state: oneOf(...CHILD_STATES),
+};
+
 const INSTRUCTED: Fields<Instructed> = { skills: text, persona: text };
 
 const SURROUNDINGS: Fields<Surroundings> = {
@@ -361,6 +270,7 @@ const SESSION: Fields<Session> = {
   lastVerdictAtMs: orNull(timeMs),
   totals: object(TOTALS),
   title: optional(text),
+  pastChildren: optional(list(object(PAST_CHILD))),
 };
 
 export const SESSION_CODEC = object(SESSION);

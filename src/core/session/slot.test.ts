@@ -8,7 +8,8 @@ import { CORE_SLOT, MIGRATIONS, type Migration, readSlot, writeSlot } from "./sl
 import { CLOSING_TEXT_V1, WAITING_TEXT_V1 } from "./slot-v1.fixture.ts";
 import { CLOSING_TEXT_V2, WAITING_TEXT_V2 } from "./slot-v2.fixture.ts";
 import { CLOSING_TEXT_V3, WAITING_TEXT_V3 } from "./slot-v3.fixture.ts";
-import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v4.fixture.ts";
+import { CLOSING_TEXT_V4, WAITING_TEXT_V4 } from "./slot-v4.fixture.ts";
+import { CLOSING, CLOSING_TEXT, WAITING, WAITING_TEXT } from "./slot-v5.fixture.ts";
 import type { Session } from "./state.ts";
 
 const GOLDEN = [
@@ -16,7 +17,7 @@ const GOLDEN = [
   { what: "one that is being closed", session: CLOSING, golden: CLOSING_TEXT },
 ];
 
-const read = (text: string) => readSlot("4", text);
+const read = (text: string) => readSlot("5", text);
 const compact = (text: string) => JSON.stringify(JSON.parse(text));
 
 /** The golden text with the value at a path replaced; `undefined` takes it away. */
@@ -31,8 +32,19 @@ function withValue(text: string, path: string, value: unknown): string {
   return JSON.stringify(json);
 }
 
+/** The session as the versions before 5 knew it: it has no children. */
+function beforeVersion5(session: Session): Session {
+  const { turn } = session.connection;
+  if (turn === EMPTY_TURN) return session;
+  return {
+    ...session,
+    connection: { ...session.connection, turn: { ...turn, children: new Map() } },
+  };
+}
+
 /** The session as the versions before 3 knew it: what was granted then is void. */
-function beforeVersion3(session: Session, grants: readonly string[]): Session {
+function beforeVersion3(latest: Session, grants: readonly string[]): Session {
+  const session = beforeVersion5(latest);
   const { connection, running } = session;
   const asks = [...connection.turn.openAsks];
   const openAsks = new Map(asks.map(([id, { access: _, covers: __, ...ask }]) => [id, ask]));
@@ -71,15 +83,16 @@ describe("version 3 of the core's slot", () => {
     { what: "one that waits", session: WAITING, text: WAITING_TEXT_V3 },
     { what: "one that is being closed", session: CLOSING, text: CLOSING_TEXT_V3 },
   ])("P6: is still read, $what, without what decides nothing", ({ session, text }) => {
-    expect(readSlot("3", text)).toStrictEqual(session);
+    expect(readSlot("3", text)).toStrictEqual(beforeVersion5(session));
   });
 
   it.each([
     ["connection.turn.fullContent", ""],
     ["connection.turn.acked", undefined],
   ])("P6: is read with `%s` as %j", (path, value) => {
-    const turn = { ...WAITING.connection.turn, hasOutput: !path.endsWith("fullContent") };
-    const session = { ...WAITING, connection: { ...WAITING.connection, turn } };
+    const { connection } = beforeVersion5(WAITING);
+    const turn = { ...connection.turn, hasOutput: !path.endsWith("fullContent") };
+    const session = { ...WAITING, connection: { ...connection, turn } };
     expect(readSlot("3", withValue(WAITING_TEXT_V3, path, value))).toStrictEqual(session);
   });
 
@@ -99,9 +112,23 @@ describe("version 3 of the core's slot", () => {
 });
 
 describe("version 4 of the core's slot", () => {
+  it.each([
+    { what: "one that waits", session: WAITING, text: WAITING_TEXT_V4 },
+    { what: "one that is being closed", session: CLOSING, text: CLOSING_TEXT_V4 },
+  ])("P6: is still read, $what, without children", ({ session, text }) => {
+    expect(readSlot("4", text)).toStrictEqual(beforeVersion5(session));
+  });
+
+  it("P4: is no session with a turn that is none", () => {
+    const text = withValue(WAITING_TEXT_V4, "connection.turn", "t1");
+    expect(readSlot("4", text)).toBeNull();
+  });
+});
+
+describe("version 5 of the core's slot", () => {
   it("is the present one", () => {
-    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "4" });
-    expect(MIGRATIONS).toHaveLength(3);
+    expect(CORE_SLOT).toEqual({ owner: "fermata.core", version: "5" });
+    expect(MIGRATIONS).toHaveLength(4);
   });
 
   it.each(GOLDEN)("writes $what as it always has", ({ session, golden }) => {
@@ -249,7 +276,7 @@ describe("a text that is not exactly a session", () => {
     expect(read(text)).toBeNull(),
   );
 
-  it.each(["0", "5", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
+  it.each(["0", "6", "", "01", "1.0", " 1", "-1", "one", "__proto__", "NaN"])(
     "P6: is none of version %j, which nobody has written",
     (version) => expect(readSlot(version, WAITING_TEXT)).toBeNull(),
   );

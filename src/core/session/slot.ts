@@ -38,7 +38,16 @@ export const MIGRATIONS: readonly Migration[] = [
     ...older,
     connection: isObject(older.connection) ? decisive(older.connection) : older.connection,
   }),
+  // Sessions of version 4 had no children.
+  (older) => ({
+    ...older,
+    connection: isObject(older.connection) ? childless(older.connection) : older.connection,
+  }),
 ];
+
+function childless({ turn, ...connection }: JsonObject): JsonObject {
+  return { ...connection, turn: isObject(turn) ? { ...turn, children: [] } : turn };
+}
 
 function decisive(connection: JsonObject): JsonObject {
   const { messageIdStack: _, turn, ...kept } = connection;
@@ -228,6 +237,7 @@ const LAWS: readonly ((session: Session) => boolean)[] = [
   ({ ending, connection }) => ending === null || connection.sessionState === "deactivating",
   hasItsTurn,
   waitsForPeople,
+  waitsForItsChildren,
   tellsPromptsApart,
 ];
 
@@ -246,6 +256,13 @@ function hasItsTurn({ running, phase, connection }: Session): boolean {
 
 function waitsForPeople({ connection: { turn, sessionState } }: Session): boolean {
   return (sessionState === "waiting") === turn.openAsks.size > 0;
+}
+
+/** Each child that asks is at work: the answer has one who hears it. */
+function waitsForItsChildren({ connection: { turn } }: Session): boolean {
+  return [...turn.openAsks.values()].every(({ childId }) => {
+    return childId === undefined || turn.children.get(childId)?.ended === null;
+  });
 }
 
 /** Or one of them would have two verdicts, and another none (P2). */

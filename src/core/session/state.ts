@@ -9,8 +9,8 @@ import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
 import { slashTextOf } from "../slash/commands.ts";
-import type { AgentMode, Connection, TurnState } from "../turn.ts";
-import type { Stamp } from "./event.ts";
+import type { AgentMode, Connection, PastChild, TurnState } from "../turn.ts";
+import type { PromptStamp } from "./event.ts";
 import type { EndReason, StopCause } from "./reason.ts";
 import type { Sharing } from "./visibility.ts";
 
@@ -79,6 +79,8 @@ export interface Session {
   readonly totals: Totals;
   /** The words of the first prompt that has some, by which lists show it while it has no name. */
   readonly title?: string;
+  /** Child sessions that have ended, the last ones only; their words are in the log. */
+  readonly pastChildren?: readonly PastChild[];
 }
 
 /** What is decided at creation, once. */
@@ -206,7 +208,7 @@ export interface RunningPrompt extends WaitingPrompt {
   /** What was answered to the calls of this turn, for what the agent does after it. */
   readonly permits: readonly Permit[];
   /** What its events are stamped with, made once and not for every chunk. */
-  readonly stamp: Stamp;
+  readonly stamp: PromptStamp;
   /** What a line that begins with a slash was found to be; null for any other prompt. */
   readonly slash: SlashWork | null;
 }
@@ -309,13 +311,13 @@ export function isMessage(prompt: WaitingPrompt): prompt is WaitingMessage {
   return prompt.messageId !== undefined;
 }
 
-/** The users whose words are in the turn at work; none if there is no turn. */
 /** The options that clients have set of the session's present agent. */
 export function optionsOfAgent({ chosen }: Session): readonly (readonly [string, AgentOption])[] {
   const { activeAgent, agentOptions = new Map<string, AgentOption>() } = chosen;
   return [...agentOptions].filter(([, { agent }]) => agent === activeAgent);
 }
 
+/** The users whose words are in the turn at work; none if there is no turn. */
 export function speakersOf({ running }: Session): readonly TurnSpeaker[] {
   return running === null ? [] : [speakerOf(running), ...(running.steeredBy ?? [])];
 }
@@ -381,14 +383,10 @@ export function steeredAs(messageId: string) {
   return { key: `${STEERED}${messageId}`, hash: NO_BODY };
 }
 
-/** A key of a client, with the hash of what it stands for. */
-interface AdmissionKey {
-  readonly key: string;
-  readonly hash: string;
-}
-
 /** The message that was admitted so; null if it was a prompt from the beginning. */
-export function steeredMessage(idempotency: AdmissionKey | null | undefined): string | null {
+export function steeredMessage(
+  idempotency: ReturnType<typeof steeredAs> | null | undefined,
+): string | null {
   if (!idempotency || idempotency.hash !== NO_BODY) return null;
   const { key } = idempotency;
   return key.startsWith(STEERED) ? key.slice(STEERED.length) : null;

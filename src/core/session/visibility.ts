@@ -58,3 +58,9 @@ export function isSameAudience(one: Audience, other: Audience): boolean {
   if (one === null || other === null) return one === other;
   return one.length === other.length && one.every((userId) => other.includes(userId));
 }
+
+/**
+ * The source of a half-made fork, so that one whose server died is found and deleted. No client
+ * sees it.
+ */
+export const UNFINISHED_FORK = "unfinished-branch";

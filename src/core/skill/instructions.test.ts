@@ -28,6 +28,13 @@ describe("what an agent is told first", () => {
     expect(instructionsOf(PERSONA, skills(bundled))).toMatch(/Use tabs[\s\S]*- commit/);
   });
 
+  it("names the tool that reads skills where the agent has it, and only there", () => {
+    const own = skills(entry("deploy", { source: "workspace" }));
+    expect(instructionsOf(NO_PERSONA, own)).not.toContain("read_skill");
+    expect(instructionsOf(NO_PERSONA, own, true)).toContain("`read_skill`");
+    expect(instructionsOf(PERSONA, NO_SKILLS, true)).not.toContain("read_skill");
+  });
+
   it("is the persona's files in order, each under its name", () => {
     expect(instructionsOf(PERSONA, NO_SKILLS)).toBe(
       "# AGENTS.md\n\nUse tabs.\n\n# SOUL.md\n\nBe kind.",

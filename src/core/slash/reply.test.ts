@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { refusal } from "../error.ts";
 import { SLASH_ANSWER_CHARS_MAX, SLASH_LISTED_MAX, SLASH_SUMMARY_CHARS_MAX } from "../limits.ts";
-import { CREATION, Life, sessionId } from "../session/life.fixture.ts";
+import { AGENT, CREATION, childId, Life, sessionId } from "../session/life.fixture.ts";
 import { NO_SKILLS } from "../skill/skill.ts";
 import { BUILT_INS } from "./commands.ts";
 import * as reply from "./reply.ts";
@@ -222,6 +222,21 @@ describe("/model and /status", () => {
     );
     const { skills, persona } = CREATION;
     expect(answer.data).toMatchObject({ skills, persona, agent: "echo", model: { name: null } });
+  });
+});
+
+describe("/status of a session with children", () => {
+  it("names the last of them", () => {
+    const life = new Life().running();
+    const child = {
+      ...{ childId: childId("k1"), callId: "c1", title: "look around", task: "look" },
+      ...{ agent: "chat", model: null, readOnly: true, price: null, deadlineAtMs: 9_000 },
+    };
+    life.give("start_child", { child, openMax: 4 }, AGENT);
+    life.complete("t1");
+    const asking = { how: "by_default", sentence: "It asks." } as const;
+    const { message } = reply.statusShown(life.now, asking);
+    expect(message.split("\n").at(-1)).toBe("Children: look around (chat, Aborted)");
   });
 });
 

@@ -1,7 +1,8 @@
 import { type Refusal, sentenceOf } from "../error.ts";
 import type { SessionId } from "../id.ts";
-import { SLASH_ANSWER_CHARS_MAX, SLASH_SUMMARY_CHARS_MAX } from "../limits.ts";
+import { CHILDREN_OPEN_MAX, SLASH_ANSWER_CHARS_MAX, SLASH_SUMMARY_CHARS_MAX } from "../limits.ts";
 import type { AskingView } from "../policy/asking.ts";
+import { shownChildren } from "../session/child.ts";
 import type { CommandResult } from "../session/event.ts";
 import type { ModelConfig, Session, SnapshotRef } from "../session/state.ts";
 import type { SkillEntry, SkillSnapshot } from "../skill/skill.ts";
@@ -245,6 +246,7 @@ export function statusShown(session: Session, asking: AskingView): CommandResult
     `Persona: ${versionLine(persona)}`,
     `Folder: ${currentCwd}`,
     `Turns: ${turnsCompleted} completed, ${turnsFailed} failed`,
+    ...childLines(session),
   ];
   return done("status_shown", lines.join("\n"), {
     sessionId,
@@ -258,6 +260,15 @@ export function statusShown(session: Session, asking: AskingView): CommandResult
     cwd: currentCwd,
     turns: { completed: turnsCompleted, failed: turnsFailed },
   });
+}
+
+/** The children that began last, if there were any; all of them have a route of their own. */
+function childLines(session: Session): readonly string[] {
+  const last = shownChildren(session).slice(-CHILDREN_OPEN_MAX);
+  const named = last.map(({ title, agent, state }) => {
+    return `${shownName(title)} (${shownName(agent)}, ${state})`;
+  });
+  return named.length === 0 ? [] : [`Children: ${named.join("; ")}`];
 }
 
 function versionLine({ version, hash }: SnapshotRef): string {

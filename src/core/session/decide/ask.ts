@@ -1,6 +1,6 @@
 import { type Refusal, refusal } from "../../error.ts";
-import type { UserId } from "../../id.ts";
-import { withoutNulls } from "../../json.ts";
+import type { ChildId, UserId } from "../../id.ts";
+import { type JsonObject, withoutNulls } from "../../json.ts";
 import { AGENT_NAME_CHARS_MAX, ASK_OPTIONS_MAX, ASKS_OPEN_MAX } from "../../limits.ts";
 import { isPermitted } from "../../permission.ts";
 import {
@@ -29,12 +29,17 @@ import {
   type GateRules,
 } from "../../policy/ceiling.ts";
 import { type GuardOpinion, passGates, refusedOutside } from "../../policy/gate.ts";
-import type { RiskTier } from "../../policy/risk.ts";
+import { lesserAutonomy, type RiskTier } from "../../policy/risk.ts";
+import type { ChildRules } from "../../turn.ts";
 import type { CappedBy } from "../ask-event.ts";
 import { turnSettings } from "../bounded.ts";
+import { childFailure, withChildCall } from "../child.ts";
 import type { Command, NewAsk } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
+import { permitsOf } from "../evolve/ask.ts";
 import { type Session, speakersOf } from "../state.ts";
+import { childAtWork, endChild } from "./child.ts";
+import { askStamp } from "./open-asks.ts";
 import { endAsk } from "./stop.ts";
 
 /** The agent asks. The gates may answer by themselves; the session waits only for people. */
@@ -42,12 +47,13 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const why = askRefusal(session, command);
   if (why !== null) return refused(session, why);
   const draft = new Draft(session, command);
-  const { requestId, kind, toolCall, known, options, workflow, outside, guard } = command;
-  const call = { ...known, ...withoutNulls(toolCall) };
+  const { requestId, kind, known, options, workflow, outside, guard, childId } = command;
+  const toolCall = named(command.toolCall, childId);
+  const call = { ...named(known, childId), ...withoutNulls(toolCall) };
   const keys = approvalKeys(call, session.chosen.currentCwd);
   const tier = tierOf(call);
   const covered = coveredKeys(call, session.chosen.currentCwd);
-  const { rules, capped } = rulesFor(session, command.bound);
+  const { rules, capped } = rulesFor(session, command);
   const about = { keys, ...(covered.length > 0 && { covers: covered }), tier };
   const guarded = guard && { guard };
   const judged = { ...about, ...(capped && { capped }), ...guarded };
@@ -58,9 +64,9 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   if (ruling.kind === "decided") {
     const { gate, allowed, outcome } = ruling;
     const decided = { requestId, toolCall, ...judged, gate, allowed, outcome };
-    draft.emit("permission_decided", decided, session.running?.stamp);
+    draft.emit("permission_decided", decided, askStamp(session, command));
   } else {
-    askPeople(draft, command, command.atMs, judged);
+    askPeople(draft, { ...command, toolCall }, command.atMs, judged);
   }
   return draft.accept();
 }
@@ -70,19 +76,37 @@ export function ask(session: Session, command: Command<"ask">): Decision {
  * agent, model or agent mode the policy has forbidden since it began goes on, and people decide
  * all that it asks for.
  */
-function rulesFor(session: Session, bound: Bound | undefined) {
+function rulesFor(session: Session, { bound, childId }: Pick<Command<"ask">, "bound" | "childId">) {
   const { securityMode, allowlist } = session.fixed;
   const { sessionGrants: grants, autonomyProfile } = session.connection;
-  const own: GateRules = { securityMode, allowlist, grants, autonomyProfile };
+  const ofSession: GateRules = { securityMode, allowlist, grants, autonomyProfile };
+  const child = childId && childAtWork(session, childId);
+  const own = child ? childRules(ofSession, child.rules) : ofSession;
   if (bound === undefined) return { rules: own, capped: null };
   const { ceiling } = bound;
   const isForbidden = ceilingRefusal(ceiling, turnSettings(session)) !== null;
   const highest = isForbidden ? askingCeiling(ceiling) : ceiling;
   const rules = cappedRules(own, highest);
   const isLower = rules.securityMode !== securityMode || rules.asksListed === true;
-  if (!isLower && rules.autonomyProfile === autonomyProfile) return { rules, capped: null };
+  if (!isLower && rules.autonomyProfile === own.autonomyProfile) return { rules, capped: null };
   const now = { securityMode: rules.securityMode, autonomyProfile: rules.autonomyProfile };
   return { rules, capped: { role: ceiling.role, ...now } };
+}
+
+/** What is set now, as far as it was set when the child began: nothing makes it wider. */
+function childRules(now: GateRules, then: ChildRules): GateRules {
+  const grants = [...now.grants].filter(([key]) => then.grants.has(key));
+  return {
+    ...now,
+    grants: new Map(grants),
+    autonomyProfile: lesserAutonomy(now.autonomyProfile, then.autonomyProfile),
+    ...(then.readOnly && { readOnly: true }),
+  };
+}
+
+/** A call by the name that it has in the log. */
+function named(call: JsonObject, childId: ChildId | undefined): JsonObject {
+  return childId === undefined ? call : withChildCall(childId, call);
 }
 
 /** What an ask was found to be about. */
@@ -101,7 +125,7 @@ function askPeople(draft: Draft, ask: PeopleAsk, askedAtMs: number, judged: Judg
   const mediation = mediationFor(draft.session, ask);
   const about = { requestId, kind, toolCall, options, ...judged, mediation, askedAtMs };
   const asked = deadlineAtMs === null ? about : { ...about, deadlineAtMs };
-  draft.emit("permission_request", asked, draft.session.running?.stamp);
+  draft.emit("permission_request", asked, askStamp(draft.session, ask));
   if (isUndecidable({ kind, mediation }, bound)) return withoutVoter(draft, requestId);
   if (draft.state === "running") draft.moveTo("waiting", "question_requested");
 }
@@ -141,16 +165,23 @@ export function isUndecidable({ kind, mediation }: Pick<Ask, "kind" | "mediation
   return mediation.owners ? !owners : !voters;
 }
 
-/** Ends an ask that would wait for ever. */
+/** Ends an ask that would wait for ever, and the child that cannot go on without an answer. */
 export function withoutVoter(draft: Draft, requestId: Ask["requestId"]) {
+  const { openAsks, children } = draft.session.connection.turn;
+  const { childId } = openAsks.get(requestId) ?? {};
   endAsk(draft, { requestId, outcome: CANCELLED, reason: "no_voter" });
+  const child = childId && children.get(childId);
+  if (child) endChild(draft, child, childFailure("no_voter"));
 }
 
 /** An agent's request must be answerable by an offered option that is not the cancel sentinel. */
 function askRefusal(
   session: Session,
-  { requestId, options, deadlineAtMs }: PeopleAsk,
+  { requestId, options, deadlineAtMs, childId }: PeopleAsk,
 ): Refusal | null {
+  if (childId !== undefined && childAtWork(session, childId) === null) {
+    return refusal("child_not_open", { childId });
+  }
   if (session.running?.stopCause !== null) {
     return refusal("agent_out_of_turn", { trigger: "ask", state: "stopping" });
   }
@@ -204,22 +235,26 @@ export function isSpeaker(session: Session, userId: UserId | null): boolean {
  * done; the rest passes the gates of an ask, and people are asked where no gate decides.
  */
 export function access(session: Session, command: Command<"access">): Decision {
-  const { requestId, access: wanted, atMs, guard } = command;
+  const { requestId, access: wanted, atMs, guard, childId } = command;
+  if (childId !== undefined && childAtWork(session, childId) === null) {
+    return refused(session, refusal("child_not_open", { childId }));
+  }
   const draft = new Draft(session, command);
   const tier = accessTier(wanted);
-  const { rules, capped } = rulesFor(session, command.bound);
+  const { rules, capped } = rulesFor(session, command);
   const cap = { ...(capped && { capped }), ...(guard && { guard }) };
-  const ruling = judge(session, wanted, rules, guard);
+  const ruling = judge(session, command, rules);
   if (ruling.kind === "decided") {
     const { by, allowed, permit } = ruling;
     const decided = { requestId, access: wanted, tier, allowed, by, ...cap };
     const data = permit === undefined ? decided : { ...decided, answeredBy: permit.requestId };
-    draft.emit("agent_access", data, session.running?.stamp);
+    draft.emit("agent_access", data, askStamp(session, command));
     return draft.accept();
   }
   const { policy, quorum, present, deadlineAtMs, bound } = command;
   const ask: PeopleAsk = {
     ...{ requestId, policy, quorum, present, deadlineAtMs, ...(bound && { bound }) },
+    ...(childId !== undefined && { childId }),
     kind: "permission",
     toolCall: accessCall(wanted, requestId),
     options: ACCESS_OPTIONS,
@@ -231,14 +266,16 @@ export function access(session: Session, command: Command<"access">): Decision {
 }
 
 function judge(
-  { fixed, chosen, running }: Session,
-  wanted: Access,
+  session: Session,
+  { access: wanted, guard, childId }: Command<"access">,
   rules: GateRules,
-  guard: GuardOpinion | undefined,
 ) {
+  const { fixed, chosen, running } = session;
   const { workspaceCwd } = fixed;
-  const { approvalMode, currentCwd } = chosen;
-  const permits = running?.stopCause === null ? running.permits : null;
+  const { currentCwd } = chosen;
+  const child = childId && childAtWork(session, childId);
+  const approvalMode = child?.rules.isPlanning ? "plan" : chosen.approvalMode;
+  const permits = running?.stopCause === null ? permitsOf(session, childId) : null;
   const about = { access: wanted, permits, workspaceCwd, currentCwd, approvalMode };
   return judgeAccess({ ...about, ...rules, ...(guard && { guard }) });
 }

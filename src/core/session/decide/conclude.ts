@@ -9,7 +9,7 @@ import type { Draft } from "../draft.ts";
 import { stampOf } from "../event.ts";
 import type { Session } from "../state.ts";
 import { askNow, isUndecidable, withoutVoter } from "./ask.ts";
-import { resumeIfAnswered } from "./stop.ts";
+import { resumeIfAnswered } from "./open-asks.ts";
 
 /** People have decided: what they chose is the answer, and what it grants is granted. */
 export function conclude(
@@ -28,7 +28,9 @@ export function conclude(
     ...(answers && { answers }),
     ...(isLasting && keys.length === 0 && NOT_GRANTED),
   } as const;
-  const stamp = stampOf(draft.session.running?.promptId ?? null, originatorOf(actor));
+  const { childId } = open;
+  const by = stampOf(draft.session.running?.promptId ?? null, originatorOf(actor));
+  const stamp = { ...by, ...(childId !== undefined && { childId }) };
   draft.emit("permission_resolved", resolved, stamp);
   for (const key of keys) {
     const rules = GRANT_RULES;

@@ -10,7 +10,8 @@ import { type SessionEvent, type Stamp, stampOf } from "../event.ts";
 import { created } from "../evolve/instance.ts";
 import type { AskEnd, EndReason, StopReason } from "../reason.ts";
 import { type Creation, type Ending, pendingCount, type Session } from "../state.ts";
-import { invalidAmount } from "./output.ts";
+import { invalidAmount } from "./amount.ts";
+import { endChildren } from "./child.ts";
 import { displayNameRefusal, trustGate } from "./setting.ts";
 import { endTurn, pronounce, turnError } from "./turn.ts";
 
@@ -27,7 +28,8 @@ export function create(command: Command<"create">): Decision {
     _meta: { serverTimestamp: atMs },
   };
   const draft = new Draft(created(event), command, event);
-  draft.enter("SessionStarted");
+  const { skipped = [] } = command;
+  draft.enter("SessionStarted", skipped.length === 0 ? {} : { skipped });
   return draft.accept();
 }
 
@@ -113,6 +115,7 @@ function takeDown(draft: Draft, reason: EndReason, code: TurnErrorCode, stamp: S
 function callOff(draft: Draft, stamp: Stamp) {
   const { running } = draft.session;
   if (running === null || running.stopCause !== null) return;
+  endChildren(draft, "parent_cancelled");
   draft.emit("prompt_cancelled", {}, { ...stamp, promptId: running.promptId });
 }
 

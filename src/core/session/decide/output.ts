@@ -1,11 +1,11 @@
-import { type Refusal, refusal } from "../../error.ts";
+import { refusal } from "../../error.ts";
 import { stringAt } from "../../json.ts";
-import { MICRO_CREDITS_MAX } from "../../limits.ts";
 import { isCount, isPrice, isTokenUsage } from "../../price.ts";
 import type { Command } from "../command.ts";
 import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import { stampOf } from "../event.ts";
 import type { Session } from "../state.ts";
+import { invalidAmount } from "./amount.ts";
 import { displayNameRefusal } from "./setting.ts";
 
 /**
@@ -59,10 +59,6 @@ export function reserveSlice(session: Session, command: Command<"reserve_slice">
   const draft = new Draft(session, command);
   draft.emit("credits_reserved", { turnId, n, amountMicro, price }, session.running?.stamp);
   return draft.accept();
-}
-
-export function invalidAmount(): Refusal {
-  return refusal("invalid_amount", { limit: MICRO_CREDITS_MAX });
 }
 
 export function announce(session: Session, command: Command<"announce">): Decision {

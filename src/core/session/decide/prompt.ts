@@ -40,8 +40,8 @@ import {
   type WaitingPrompt,
   waitingMessages,
 } from "../state.ts";
+import { invalidAmount } from "./amount.ts";
 import { closed } from "./instance.ts";
-import { invalidAmount } from "./output.ts";
 import { agentChanged, personaReloaded, skillsReloaded } from "./setting.ts";
 import { stopTurn } from "./stop.ts";
 import { beginTurn, echoPrompt, pronounce, type TurnVerdict, turnError } from "./turn.ts";

@@ -4,12 +4,15 @@ import { CANCELLED } from "../../policy/ask.ts";
 import { refusedOutcome } from "../../policy/gate.ts";
 import { applySessionTransition } from "../../status.ts";
 import type { TurnErrorCode } from "../../turn-error.ts";
+import type { ChildErrorCode } from "../child.ts";
 import { type AgentStatusReport, type Command, callerStamp, originatorOf } from "../command.ts";
 import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import { type EventData, type Originator, stampOf } from "../event.ts";
 import type { StopCause } from "../reason.ts";
 import type { Session } from "../state.ts";
+import { endChildren, timePassed } from "./child.ts";
 import { finishEnding } from "./instance.ts";
+import { askStamp, resumeIfAnswered } from "./open-asks.ts";
 import { sandboxExpired } from "./setting.ts";
 import {
   cancelAsks,
@@ -30,11 +33,20 @@ export function stopTurn(draft: Draft, cause: StopCause, by: Originator) {
   const { running } = draft.session;
   if (running === null || running.stopCause !== null) return;
   const { promptId } = running;
+  endChildren(draft, CHILDREN_STOPPED[cause]);
   const data = cause === "client" ? {} : { reason: cause };
   draft.emit("prompt_cancelled", data, stampOf(promptId, by));
   cancelAsks(draft, "turn_cancelled");
   if (draft.state === "waiting") draft.moveTo("running", "approval_resolved");
 }
+
+/** What is below a turn ends before it. */
+const CHILDREN_STOPPED: Readonly<Record<StopCause, ChildErrorCode>> = {
+  client: "parent_cancelled",
+  deadline: "deadline_exceeded",
+  budget: "budget_exhausted",
+  turn_too_large: "turn_too_large",
+};
 
 /** Cancels what runs; with nothing running there is still an event for the clients. */
 export function cancel(session: Session, command: Command<"cancel">): Decision {
@@ -64,6 +76,8 @@ export function deadlinePassed(session: Session, command: Command<"deadline_pass
     expireAsk(draft, deadline.requestId);
   } else if (deadline.of === "sandbox") {
     sandboxExpired(draft, command.atMs);
+  } else if (deadline.of === "child") {
+    timePassed(draft, deadline.childId);
   } else if (session.running?.turnId === deadline.turnId) {
     abortUnsettled(draft);
   }
@@ -92,16 +106,9 @@ function openAsk({ connection }: Session, requestId: AskId) {
 }
 
 export function endAsk(draft: Draft, resolved: EventData["permission_resolved"]) {
-  draft.emit("permission_resolved", resolved, draft.session.running?.stamp);
+  const ask = openAsk(draft.session, resolved.requestId) ?? {};
+  draft.emit("permission_resolved", resolved, askStamp(draft.session, ask));
   resumeIfAnswered(draft);
-}
-
-/** The last answer sets the turn going again. */
-export function resumeIfAnswered(draft: Draft) {
-  const { openAsks } = draft.session.connection.turn;
-  if (openAsks.size === 0 && draft.state === "waiting") {
-    draft.moveTo("running", "approval_resolved");
-  }
 }
 
 /** Why a stopped turn failed; a person's cancel is no failure unless the agent ignores it. */

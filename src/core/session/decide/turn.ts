@@ -10,14 +10,17 @@ import type { Draft } from "../draft.ts";
 import { type EventData, type Stamp, stampOf } from "../event.ts";
 import type { AskEnd, StatusCause, TurnOutcome } from "../reason.ts";
 import type { RunningPrompt, WaitingPrompt } from "../state.ts";
+import { endChildren } from "./child.ts";
+import { askStamp } from "./open-asks.ts";
 
 /** Takes a prompt out of the queue and puts it to work. The session is `ready`. */
 export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart) {
-  const { turnId, reservedMicro, price, model, slash } = start;
+  const { turnId, reservedMicro, price, model, slash, told = [] } = start;
   const { promptId, text, waited } = prompt;
   const stamp = stampOf(promptId, prompt);
   if (draft.session.phase === "Resumed") draft.enter("SessionResumed", {}, stamp);
-  const about = { turnId, promptId, ...(slash && { slash }) };
+  const context = told.length === 0 ? {} : { told };
+  const about = { turnId, promptId, ...(slash && { slash }), ...context };
   draft.enter("SessionTurnStart", about, stamp);
   const paid = { amountMicro: reservedMicro, price, ...(model !== undefined && { model }) };
   draft.emit("credits_reserved", { turnId, n: 0, ...paid }, stamp);
@@ -67,14 +70,19 @@ export interface TurnEnd {
 }
 
 /**
- * The one way a turn ends: asks and tool calls closed, exactly one verdict, credits settled, and
- * only then the status, whose change forgets the turn. All of it is one commit.
+ * The one way a turn ends: its children first, then asks and tool calls closed, exactly one
+ * verdict, credits settled, and only then the status, whose change forgets the turn. All of it is
+ * one commit.
  */
 export function endTurn(draft: Draft, end: TurnEnd) {
   const { running } = draft.session;
   if (running === null) return;
   const { turnId, stamp } = running;
-  cancelAsks(draft, end.asksEnd);
+  const { asksEnd } = end;
+  const isLost = asksEnd === "SERVER_RESTART" || asksEnd === "STORE_FAILURE";
+  const { children } = draft.session.connection.turn;
+  if (children.size > 0) endChildren(draft, isLost ? asksEnd : "parent_ended");
+  cancelAsks(draft, asksEnd);
   const outcome = outcomeOf(end.verdict);
   if (outcome !== "completed") closeToolCalls(draft, stamp);
   if (outcome !== "failed") draft.emit("session_update", { update: endOfText(draft) }, stamp);
@@ -154,19 +162,23 @@ function endOfText({ session }: Draft): AgentUpdate {
   };
 }
 
-/** The agent cannot go on with the prompt; one event says so, and none if it was stopped before. */
+/**
+ * The agent cannot go on with the prompt, so its children end; then one event says so, and none if
+ * it was stopped before.
+ */
 export function forwardFailed(draft: Draft) {
   const { running } = draft.session;
   if (running === null || running.stopCause !== null) return;
+  endChildren(draft, "parent_ended");
   draft.emit("prompt_cancelled", { reason: "forward_failed" }, running.stamp);
 }
 
 /** Every open ask ends with the turn, or with the request to stop it. */
 export function cancelAsks(draft: Draft, reason: AskEnd) {
-  const { openAsks } = draft.session.connection.turn;
-  const stamp = draft.session.running?.stamp ?? {};
-  for (const requestId of openAsks.keys()) {
-    draft.emit("permission_resolved", { requestId, outcome: CANCELLED, reason }, stamp);
+  for (const ask of draft.session.connection.turn.openAsks.values()) {
+    const { requestId } = ask;
+    const resolved = { requestId, outcome: CANCELLED, reason };
+    draft.emit("permission_resolved", resolved, askStamp(draft.session, ask));
   }
 }
 

@@ -14,6 +14,7 @@ import { type Decision, Draft, refused } from "../draft.ts";
 import { isRegistered, type ResolvedAsk, type Session } from "../state.ts";
 import { askNow, isSpeaker } from "./ask.ts";
 import { conclude, settle, votedBy } from "./conclude.ts";
+import { askStamp } from "./open-asks.ts";
 import { namesOf } from "./voter.ts";
 
 /** Clients rely on the order of these checks. */
@@ -133,27 +134,29 @@ type Recorded = Extract<Count, { kind: "recorded" }>;
 function record(
   draft: Draft,
   { actor }: Command<"vote">,
-  { requestId, mediation }: Ask,
+  ask: Ask,
   { voter, optionId, votesReceived, votesNeeded, tallies, owners }: Recorded & ChosenOption,
 ) {
+  const { requestId, mediation } = ask;
   const { quorum } = mediation;
   const progress = { votesReceived, votesNeeded, quorum, optionTallies: tallies };
   const stuck = owners && TO_OWNERS;
   const vote = { requestId, voter, ...votedBy(actor), optionId, ...progress, ...stuck };
-  draft.emit("permission_partial_vote", vote, draft.session.running?.stamp);
+  draft.emit("permission_partial_vote", vote, askStamp(draft.session, ask));
 }
 
 function forbid(
   draft: Draft,
   command: Command<"vote">,
-  { requestId }: Ask,
+  ask: Ask,
   reason: ForbiddenReason,
 ): Decision {
+  const { requestId } = ask;
   const clientId = clientOf(command.actor);
   const userId = userOf(command.actor);
   const who = { ...(clientId && { clientId }), ...(userId && { userId }) };
   const forbidden = { requestId, reason, ...who };
-  draft.emit("permission_forbidden", forbidden, draft.session.running?.stamp);
+  draft.emit("permission_forbidden", forbidden, askStamp(draft.session, ask));
   const { sessionId } = draft.session;
   return draft.refuse("permission_forbidden", { requestId, sessionId, reason });
 }

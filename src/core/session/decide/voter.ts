@@ -7,6 +7,7 @@ import type { Originator } from "../event.ts";
 import type { Session } from "../state.ts";
 import { askNow } from "./ask.ts";
 import { conclude, settle } from "./conclude.ts";
+import { askStamp } from "./open-asks.ts";
 
 /**
  * A user votes as that user. An ask may still know them by a client that came before there were
@@ -77,7 +78,7 @@ function goOnWithout(draft: Draft, ask: Ask, { actor, bound, left, quorum }: Lef
   const { owners } = mediation;
   const rules = { quorum: mediation.quorum, optionTallies: tallies, ...(owners && { owners }) };
   const data = { requestId, left, ...progress, ...rules };
-  draft.emit("permission_voter_left", data, draft.session.running?.stamp);
+  draft.emit("permission_voter_left", data, askStamp(draft.session, ask));
   // Votes that the policy does not count by now decide nothing.
   const open = askNow(draft.session, less, bound);
   const { winner } = progressOf(open);

@@ -1,4 +1,5 @@
 import type { ToolCallNews } from "../../agent-update.ts";
+import type { ChildId } from "../../id.ts";
 import { stringAt } from "../../json.ts";
 import { ASKS_RESOLVED_MAX, GRANTS_MAX } from "../../limits.ts";
 import { allows, type Permit, withoutEnded, withoutUse, withPermit } from "../../policy/access.ts";
@@ -6,11 +7,13 @@ import { type Ask, type AskOutcome, withoutVoters } from "../../policy/ask.ts";
 import { GRANT_RULES } from "../ask-event.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session } from "../state.ts";
+import { withChild } from "./child.ts";
 import { boundTo } from "./client.ts";
 
-export function made(session: Session, { data }: SessionEvent<"permission_request">): Session {
-  const { sessionId: _, capped: __, guard: ___, deadlineAtMs, ...rest } = data;
-  return withAsk(session, { ...rest, deadlineAtMs: deadlineAtMs ?? null, votes: new Map() });
+export function made(session: Session, event: SessionEvent<"permission_request">): Session {
+  const { sessionId: _, capped: __, guard: ___, deadlineAtMs = null, ...rest } = event.data;
+  const whose = event.childId === undefined ? {} : { childId: event.childId };
+  return withAsk(session, { ...rest, deadlineAtMs, votes: new Map(), ...whose });
 }
 
 export function voted(
@@ -54,12 +57,17 @@ export function resolved(session: Session, event: SessionEvent<"permission_resol
   return inTurn({ ...answered, resolvedAsks }, { openAsks });
 }
 
-export function granted(session: Session, { data }: SessionEvent<"session_grant_added">): Session {
+export function granted(session: Session, event: SessionEvent<"session_grant_added">): Session {
+  const { data, childId } = event;
   if (data.rules !== GRANT_RULES) {
     return { ...session, voidGrants: [...session.voidGrants, data.key].slice(-GRANTS_MAX) };
   }
   const grants = new Map(session.connection.sessionGrants).set(data.key, data.tier);
-  return withGrants(session, grants);
+  const child = childId && session.connection.turn.children.get(childId);
+  if (!child) return withGrants(session, grants);
+  const ours = new Set(child.rules.grants).add(data.key);
+  const rules = { ...child.rules, grants: ours };
+  return withGrants(withChild(session, child.childId, { rules }), grants);
 }
 
 export function grantRevoked(session: Session, event: SessionEvent<"session_grant_revoked">) {
@@ -74,10 +82,11 @@ function withGrants(session: Session, sessionGrants: Session["connection"]["sess
 }
 
 /** A gate has answered for people. */
-export function decided(session: Session, { data }: SessionEvent<"permission_decided">) {
+export function decided(session: Session, { data, childId }: SessionEvent<"permission_decided">) {
   const { requestId, toolCall, keys = [], covers = [], allowed } = data;
   const all = [...keys, ...covers];
-  return answered(session, { requestId, toolCallId: idOf(toolCall), keys: all, allowed });
+  const permit = { requestId, toolCallId: idOf(toolCall), keys: all, allowed };
+  return answered(session, permit, childId);
 }
 
 /**
@@ -89,22 +98,32 @@ function withAnswer(session: Session, ask: Ask, outcome: AskOutcome): Session {
   const keys = [...ask.keys, ...(ask.covers ?? [])];
   const allowed = allows(options, outcome);
   if (kind !== "permission" || (access !== undefined && allowed)) return session;
-  return answered(session, { requestId, toolCallId: idOf(toolCall), keys, allowed });
+  return answered(session, { requestId, toolCallId: idOf(toolCall), keys, allowed }, ask.childId);
 }
 
-function answered(session: Session, permit: Permit): Session {
+function answered(session: Session, permit: Permit, childId: ChildId | undefined): Session {
   const { running, connection } = session;
   const isOver = connection.turn.completedToolIds.has(permit.toolCallId ?? "");
   if (running === null || (permit.allowed && isOver)) return session;
-  return withPermits(session, withPermit(running.permits, permit));
+  return withPermits(session, childId, withPermit(permitsOf(session, childId), permit));
 }
 
-export function accessed(session: Session, { data }: SessionEvent<"agent_access">): Session {
+/** What was answered to the session's own agent, or to one of its children. */
+export function permitsOf(session: Session, childId: ChildId | undefined): readonly Permit[] {
+  if (childId === undefined) return session.running?.permits ?? [];
+  return session.connection.turn.children.get(childId)?.permits ?? [];
+}
+
+export function accessed(
+  session: Session,
+  { data, childId }: SessionEvent<"agent_access">,
+): Session {
   const { access, allowed, answeredBy } = data;
   const { running, chosen } = session;
   if (running === null || answeredBy === undefined || !allowed) return session;
-  const left = withoutUse(running.permits, answeredBy, access, chosen.currentCwd);
-  return withPermits(session, left);
+  const permits = permitsOf(session, childId);
+  const left = withoutUse(permits, answeredBy, access, chosen.currentCwd);
+  return withPermits(session, childId, left);
 }
 
 /** A tool call that has ended may do nothing more. */
@@ -112,10 +131,15 @@ export function withToolNews(session: Session, { toolCallId, status }: ToolCallN
   const { running } = session;
   if (running === null || status === "open") return session;
   const left = withoutEnded(running.permits, toolCallId);
-  return left === running.permits ? session : withPermits(session, left);
+  return left === running.permits ? session : withPermits(session, undefined, left);
 }
 
-function withPermits(session: Session, permits: readonly Permit[]): Session {
+function withPermits(
+  session: Session,
+  childId: ChildId | undefined,
+  permits: readonly Permit[],
+): Session {
+  if (childId !== undefined) return withChild(session, childId, { permits });
   const { running } = session;
   return running === null ? session : { ...session, running: { ...running, permits } };
 }

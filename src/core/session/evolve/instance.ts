@@ -134,7 +134,7 @@ function instanceEnded(session: Session, { data }: SessionEvent<"session_lifecyc
 }
 
 function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">): Session {
-  const { turnId, promptId, slash = null } = event.data;
+  const { turnId, promptId, slash = null, told = [] } = event.data;
   const prompt = session.queue.find((waiting) => waiting.promptId === promptId);
   if (prompt === undefined || turnId === undefined) return session;
   return {
@@ -147,7 +147,7 @@ function turnStarted(session: Session, event: SessionEvent<"session_lifecycle">)
       stopCause: null,
       stopAskedAtMs: null,
       steeredIds: [],
-      shellContext: session.shellContext,
+      shellContext: [...session.shellContext, ...told.map(({ text }) => text)],
       permits: [],
       stamp: stampOf(prompt.promptId, prompt),
       slash,

@@ -4,7 +4,7 @@ import type { Connection } from "../../turn.ts";
 import type { EventData, EventType, SessionEvent } from "../event.ts";
 import { evolve } from "../evolve.ts";
 import { CREATION, userId } from "../life.fixture.ts";
-import { WAITING } from "../slot-v4.fixture.ts";
+import { WAITING } from "../slot-v5.fixture.ts";
 import type { Chosen, Fixed, Session, Surroundings } from "../state.ts";
 import { created } from "./instance.ts";
 
@@ -33,6 +33,7 @@ const FULL: Full = {
   agentOffer: "offer-1",
   agentModeChoices: 4,
   title: "how it began",
+  pastChildren: [],
   lastTurnError: { code: "channel_closed", message: "The agent exited." },
 };
 

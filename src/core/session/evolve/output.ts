@@ -8,10 +8,11 @@ import { AGENT_NAME_CHARS_MAX, MODELS_COUNTED_MAX, TOOL_CALLS_TRACKED_MAX } from
 import { addCounts, addTokens, costMicro, NO_TOKENS } from "../../price.ts";
 import { cutText } from "../../text.ts";
 import type { ContextUsage, CreditReservation } from "../../turn.ts";
-import { mergedUsage, spentMicro } from "../../turn-cost.ts";
+import { mergedUsage, turnMicro } from "../../turn-cost.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session, type Totals } from "../state.ts";
 import { withToolNews } from "./ask.ts";
+import { worked } from "./child.ts";
 
 /**
  * The hot path: after its first text, a chunk changes nothing of the state, and no map or list is
@@ -20,6 +21,7 @@ import { withToolNews } from "./ask.ts";
 export function updated(session: Session, event: SessionEvent<"session_update">): Session {
   if (session.running === null) return session;
   const { update } = event.data;
+  if (event.childId !== undefined) return worked(session, event.childId, update);
   switch (update.sessionUpdate) {
     case "agent_message_chunk": {
       const isFirst = !session.connection.turn.hasOutput && Boolean(chunkText(update));
@@ -112,27 +114,27 @@ export function usageReported(session: Session, { data }: SessionEvent<"usage_re
   if (open === null || open.turnId !== data.turnId) return session;
   const lastContextUsage = mergedUsage(session.connection.turn.lastContextUsage, data.usage);
   const { price = open.price } = data;
-  const spent = spentMicro(price, lastContextUsage);
-  return inTurn(session, {
-    lastContextUsage,
-    currentReservation: { ...open, price, spentMicro: spent },
-  });
+  const { turn } = session.connection;
+  const spent = turnMicro({ ...turn, lastContextUsage, currentReservation: { ...open, price } });
+  const currentReservation = { ...open, price, spentMicro: spent };
+  return inTurn(session, { lastContextUsage, currentReservation });
 }
 
 export function settled(session: Session, { data }: SessionEvent<"credits_settled">): Session {
   const usage = session.connection.turn.lastContextUsage;
-  const totals = {
-    ...session.totals,
-    chargedMicro: addCounts(session.totals.chargedMicro, data.chargedMicro),
-    tokensByModel: usage === null ? session.totals.tokensByModel : withUsage(session.totals, usage),
-  };
+  const charged = addCounts(session.totals.chargedMicro, data.chargedMicro);
+  const own = usage === null ? session.totals : withUsage(session.totals, usage);
+  const { children } = session.connection.turn;
+  const told = [...children.values()].flatMap((child) => child.usage ?? []);
+  const totals = { ...told.reduce(withUsage, own), chargedMicro: charged };
   return inTurn({ ...session, totals }, { currentReservation: null });
 }
 
-function withUsage({ tokensByModel }: Totals, usage: ContextUsage): Totals["tokensByModel"] {
+function withUsage(totals: Totals, usage: ContextUsage): Totals {
+  const { tokensByModel } = totals;
   const named = cutText(usage.model ?? "unknown", AGENT_NAME_CHARS_MAX);
   const full = tokensByModel.size >= MODELS_COUNTED_MAX && !tokensByModel.has(named);
   const model = full ? "other" : named;
   const tokens = addTokens(tokensByModel.get(model) ?? NO_TOKENS, usage.tokens);
-  return new Map(tokensByModel).set(model, tokens);
+  return { ...totals, tokensByModel: new Map(tokensByModel).set(model, tokens) };
 }
