@@ -28,8 +28,16 @@ export function isGone(identity: ProcessIdentity): boolean {
 }
 
 export function isThisProcess({ host, pid, startedAt }: ProcessIdentity): boolean {
-  return host === hostname() && pid === process.pid && startedAt === startOf(pid);
+  return host === hostname() && pid === process.pid && startedAt === startOfThis();
 }
+
+/** A store asks at each of its sessions, and it never changes. */
+function startOfThis(): string | null {
+  ownStart ??= startOf(process.pid);
+  return ownStart;
+}
+
+let ownStart: string | null = null;
 
 /** No process outlives a boot, so pids and starts of an earlier boot mean nothing now. */
 export function isOfEarlierBoot(identity: ProcessIdentity): boolean {
