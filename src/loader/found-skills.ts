@@ -18,6 +18,8 @@ export class FoundSkills {
   readonly #diagnostics: readonly SkillDiagnostic[];
   readonly #binaries: readonly string[];
   readonly #tools: readonly string[];
+  /** The directory of each program, the last time. */
+  readonly #lastFound = new Map<string, string>();
   #last: { readonly environment: SkillEnvironment; readonly snapshot: SkillSnapshot } | null = null;
 
   constructor(candidates: readonly SkillCandidate[], diagnostics: readonly SkillDiagnostic[]) {
@@ -47,7 +49,7 @@ export class FoundSkills {
       platform,
       reserved,
       variables: new Set(variables),
-      binaries: await binariesOnPath(this.#binaries, env.PATH),
+      binaries: await binariesOnPath(this.#binaries, env.PATH, this.#lastFound),
       tools: new Set(await tools(this.#tools)),
     };
   }

@@ -163,6 +163,25 @@ describe("P7: skills that were loaded before", () => {
       expect(settled.listings).toBe(6);
     }));
 
+  it("can be used while their programs are somewhere on PATH, wherever that is", () =>
+    withSettled(async ({ tree, kept }) => {
+      await tree.skill("user", "two", "---\neligibility: {binaries: [tool]}\n---\n");
+      const [near, far] = [`${tree.root}/near`, `${tree.root}/far`];
+      await tree.write(`${near}/tool`, "");
+      await tree.write(`${far}/text`, "");
+      await chmod(`${near}/tool`, 0o755);
+      const count = async (...path: readonly string[]) => {
+        const env = { PATH: path.join(":") };
+        return (await tree.skills({ kept, env })).entries.length;
+      };
+      expect(await count(near, far)).toBe(3);
+      await rename(`${near}/tool`, `${far}/tool`);
+      expect(await count(near, far)).toBe(3);
+      expect(await count(near)).toBe(2);
+      await chmod(`${far}/tool`, 0o644);
+      expect(await count(near, far)).toBe(2);
+    }));
+
   it("are read again under other rights, and when it is another user's right to read them", () =>
     withSettled(async (settled) => {
       const { tree, kept } = settled;

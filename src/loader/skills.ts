@@ -181,21 +181,29 @@ async function readSkill(
 
 /**
  * Filters the programs that PATH offers. Relative directories in PATH are ignored: they would make
- * the answer depend on the working directory of the server.
+ * the answer depend on the working directory of the server. Where a program was found the last time
+ * is looked at first: PATH may have many directories, and where it is now does not matter.
  */
 export async function binariesOnPath(
   names: Iterable<string>,
   path: string | undefined,
+  lastFound: Map<string, string>,
 ): Promise<ReadonlySet<string>> {
   const absolute = (path ?? "").split(delimiter).filter(isAbsolute);
   const folders = [...new Set(absolute)].slice(0, SKILL_PATH_FOLDERS_MAX);
   const wanted = [...new Set(names)].toSorted(byCodePoint).slice(0, SKILL_BINARIES_MAX);
   const found = await inBatches(wanted, async (name) => {
+    const last = lastFound.get(name);
+    if (last !== undefined && folders.includes(last) && (await canRun(join(last, name))))
+      return name;
     // All at once: one after the other, the last of many folders is a long way.
     const able = await Promise.all(folders.map((folder) => canRun(join(folder, name))));
-    return able.includes(true) ? [name] : [];
+    const folder = folders[able.indexOf(true)];
+    if (folder === undefined) return null;
+    lastFound.set(name, folder);
+    return name;
   });
-  return new Set(found.flat());
+  return new Set(found.filter((name) => name !== null));
 }
 
 async function canRun(file: string): Promise<boolean> {

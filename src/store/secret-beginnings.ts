@@ -30,18 +30,24 @@ export class SecretBeginnings {
   /** Where the longest end of the text begins that begins a form; its length if there is none. */
   openFrom(text: string, start = 0): number {
     const { length } = text;
-    for (let at = Math.max(start, length - this.#longest + 1); at < length; at += 1) {
-      if (this.#mayBegin(text, at) && this.#begins(text.slice(at))) return at;
+    const from = Math.max(start, length - this.#longest + 1);
+    const last = length - 1;
+    let first = from < length ? text.charCodeAt(from) : 0;
+    for (let at = from; at < last; at += 1) {
+      const second = text.charCodeAt(at + 1);
+      const mayBegin =
+        first < ASCII && second < ASCII
+          ? this.#pairs[first * ASCII + second] === 1
+          : this.#mayBegin(first);
+      if (mayBegin && this.#begins(text.slice(at))) return at;
+      first = second;
     }
-    return length;
+    const isOpen = from <= last && this.#mayBegin(first) && this.#begins(text.slice(last));
+    return isOpen ? last : length;
   }
 
-  #mayBegin(text: string, at: number): boolean {
-    const first = text.charCodeAt(at);
-    if (first >= ASCII) return this.#hasOthers;
-    // Behind the last character there is none, which no table has.
-    const second = text.charCodeAt(at + 1);
-    return second < ASCII ? this.#pairs[first * ASCII + second] === 1 : this.#firsts[first] === 1;
+  #mayBegin(first: number): boolean {
+    return first < ASCII ? this.#firsts[first] === 1 : this.#hasOthers;
   }
 
   /** Whether a form begins so and goes on. */

@@ -1,44 +1,52 @@
 import type { SecretSpelling, SecretSpellings } from "./secret-spelling.ts";
+import { TextSearch } from "./text-search.ts";
 
 /** What a filter looks for, as it can be sent to a thread. */
 export interface SecretPatterns {
-  /** Sources of patterns. */
-  readonly plain: readonly string[];
-  readonly base64: readonly string[];
-  /** The shortest secret in base64 has so many letters. */
-  readonly lettersMin: number;
+  /** Each of those spellings that have an anchor has one of these. */
+  readonly anchors: readonly string[];
+  /** Their beginnings, and those of all others, as sources of patterns. */
+  readonly anchored: readonly string[];
+  readonly others: readonly string[];
 }
 
 export function secretPatterns(secrets: readonly SecretSpellings[]): SecretPatterns {
-  const base64 = secrets.flatMap((secret) => secret.base64);
-  return {
-    plain: patternsOf(secrets.map(({ plain }) => plain)),
-    base64: patternsOf(base64),
-    lettersMin: base64.reduce((least, { length }) => Math.min(least, length), Infinity),
-  };
+  const spellings = secrets.flatMap(({ plain, base64 }) => [plain, ...base64]);
+  const { anchored = [], others = [] } = Object.groupBy(spellings, ({ anchor }) =>
+    anchor.length >= ANCHOR_CHARS_MIN ? "anchored" : "others",
+  );
+  // Secrets of one kind may begin alike, and then are one thing to look for.
+  const anchors = [...new Set(anchored.map(({ anchor }) => anchor.slice(0, ANCHOR_CHARS_MAX)))];
+  return { anchors, anchored: patternsOf(anchored), others: patternsOf(others) };
 }
+
+/** The shortest of all anchors says how fast texts are searched for them. */
+const ANCHOR_CHARS_MIN = 6;
+
+/** More of one is not looked for: the patterns tell what is behind it. */
+const ANCHOR_CHARS_MAX = 32;
 
 /** Spellings in one pattern, in order: V8 is fastest if few of them begin alike. */
 const PATTERN_SPELLINGS_MAX = 64;
 
 /**
- * Tells quickly whether a text may hold a secret: every event passes here. It never misses one, and
- * looks for base64 only in a text that has so many of its letters in a row.
+ * Tells quickly whether a text may hold a secret: every event passes here. It never misses one.
+ * Most spellings have a part that is always the same, and patterns are tried only where one is.
  */
 export class SecretFilter {
-  readonly #plain: readonly RegExp[];
-  readonly #base64: readonly RegExp[];
-  readonly #lettersMin: number;
+  readonly #anchors: TextSearch;
+  readonly #anchored: readonly RegExp[];
+  readonly #others: readonly RegExp[];
 
-  constructor({ plain, base64, lettersMin }: SecretPatterns) {
-    this.#plain = plain.map((source) => new RegExp(source));
-    this.#base64 = base64.map((source) => new RegExp(source));
-    this.#lettersMin = lettersMin;
+  constructor({ anchors, anchored, others }: SecretPatterns) {
+    this.#anchors = new TextSearch(anchors);
+    this.#anchored = anchored.map((source) => new RegExp(source));
+    this.#others = others.map((source) => new RegExp(source));
   }
 
   mayHold(text: string): boolean {
-    if (isIn(this.#plain, text)) return true;
-    return hasLetters(text, this.#lettersMin) && isIn(this.#base64, text);
+    if (isIn(this.#others, text)) return true;
+    return this.#anchors.isIn(text) && isIn(this.#anchored, text);
   }
 }
 
@@ -48,27 +56,10 @@ function isIn(patterns: readonly RegExp[], text: string): boolean {
 }
 
 function patternsOf(spellings: readonly SecretSpelling[]): readonly string[] {
-  const beginnings = spellings.map(({ beginning }) => beginning).sort();
+  const beginnings = [...new Set(spellings.map(({ beginning }) => beginning))].sort();
   const groups = Math.ceil(beginnings.length / PATTERN_SPELLINGS_MAX);
   return Array.from({ length: groups }, (_, group) => {
     const from = group * PATTERN_SPELLINGS_MAX;
     return beginnings.slice(from, from + PATTERN_SPELLINGS_MAX).join("|");
   });
-}
-
-/** Whether a text has so many letters in a row. It looks from the end of where they could be. */
-function hasLetters(text: string, count: number): boolean {
-  for (let last = count - 1; last < text.length; ) {
-    let at = last;
-    while (last - at < count && LETTERS[text.charCodeAt(at)] === 1) at -= 1;
-    if (last - at >= count) return true;
-    last = at + count;
-  }
-  return false;
-}
-
-/** The letters of base64, and those by which an encoder may write some of them. */
-const LETTERS = new Uint8Array(65_536);
-for (const letter of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_%\\") {
-  LETTERS[letter.charCodeAt(0)] = 1;
 }

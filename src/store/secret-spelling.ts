@@ -42,8 +42,8 @@ export function formsOf(secret: string): readonly string[] {
  * too large, with the pattern in the message of its error.
  */
 export class SecretSpelling {
-  /** How many characters it has at least. */
-  readonly length: number;
+  /** The longest part of it that is there as it is, however the rest is written. */
+  readonly anchor: string;
   /** Enough of it to notice that it may be there, as the source of a pattern. */
   readonly beginning: string;
   readonly #rest: readonly string[];
@@ -54,7 +54,7 @@ export class SecretSpelling {
     const pieces = Array.from({ length: Math.ceil(units.length / PIECE_UNITS) }, (_, index) =>
       units.slice(index * PIECE_UNITS, (index + 1) * PIECE_UNITS).join(""),
     );
-    this.length = units.length;
+    this.anchor = anchorOf(units);
     const [beginning = "", ...rest] = pieces;
     this.beginning = beginning;
     this.#rest = rest;
@@ -86,6 +86,17 @@ export class SecretSpelling {
     }
     return null;
   }
+}
+
+/** The longest run of units that are one character each, and have no other spelling. */
+function anchorOf(units: readonly string[]): string {
+  let longest = "";
+  let run = "";
+  for (const unit of units) {
+    run = LITERAL.test(unit) ? run + unit.slice(-1) : "";
+    if (run.length > longest.length) longest = run;
+  }
+  return longest;
 }
 
 interface Patterns {
@@ -133,6 +144,9 @@ const PLAIN = /^[\w .:,;@#$%^*()[\]{}|~!?-]$/;
 
 /** Nor does any percent-encoding these: a secret of them is a literal, which is the fast case. */
 const UNRESERVED = /^[\w.~-]$/;
+
+/** Such a character, as the source of a pattern. */
+const LITERAL = /^(?:[\w~-]|\\\.)$/;
 
 const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   ["\b", "b"],

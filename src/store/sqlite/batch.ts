@@ -22,6 +22,8 @@ interface OpenRun {
  */
 export class WriteBatch {
   readonly db: TenantDatabase;
+  /** Whether no other call waits for the end of the transaction. */
+  readonly mayTakeLong: () => boolean;
   /** Sessions that were opened in this batch, and the terms under which; null if given up. */
   readonly claims = new Map<string, number | null>();
   readonly counters: Counters;
@@ -31,8 +33,9 @@ export class WriteBatch {
   readonly #changed = new Map<string, rows.SessionRow>();
   readonly #whole = new Set<string>();
 
-  constructor(db: TenantDatabase) {
+  constructor(db: TenantDatabase, mayTakeLong: () => boolean = () => false) {
     this.db = db;
+    this.mayTakeLong = mayTakeLong;
     this.counters = new Counters(db);
     this.#cache = db.sessions;
   }

@@ -189,13 +189,24 @@ async function digested(pending: Promise<Result<S.SlotSet>>): Promise<Result<unk
  * could not read, and so may slots; then they have to have all the others.
  */
 export function wrongParts(seen: Observed, state: Observed): readonly string[] {
-  return Object.entries(seen)
-    .filter(([name, part]) => part.ok && !isDeepStrictEqual(part, state[name]))
-    .filter(([name, part]) => !(name === "list" && isPartOf(part, state.list)))
-    .filter(([name, part]) => !(name.endsWith(" slots") && areSomeOf(part, state[name])))
-    .filter(([name, part]) => !(name.endsWith(" entries") && areFewer(part, state[name])))
-    .filter(([name, part]) => !(name.endsWith(" document") && part.ok && part.value === null))
-    .map(([name]) => name);
+  return Object.keys(seen).filter((name) => isWrong(name, seen[name], state[name]));
+}
+
+/** The same as no wrong parts, and much faster where there are many states: one is enough. */
+export function isAsIn(seen: Observed, state: Observed): boolean {
+  return Object.keys(seen).every((name) => !isWrong(name, seen[name], state[name]));
+}
+
+function isWrong(
+  name: string,
+  part: Result<unknown> | undefined,
+  whole: Result<unknown> | undefined,
+): boolean {
+  if (!part?.ok || isDeepStrictEqual(part, whole)) return false;
+  if (name === "list") return !isPartOf(part, whole);
+  if (name.endsWith(" slots")) return !areSomeOf(part, whole);
+  if (name.endsWith(" entries")) return !areFewer(part, whole);
+  return !(name.endsWith(" document") && part.value === null);
 }
 
 /** What is missing has left a name, if not always its own: names can be damaged too. */

@@ -7,9 +7,10 @@ import type { Holder } from "../holder.ts";
 import { HELD, StoreProcess } from "../kit/crash/process.ts";
 import { value } from "../kit/expect.ts";
 import { userId } from "../kit/sample.ts";
-import { commitOf, HOST, keyOf, manifest, newSession } from "../sample.fixture.ts";
+import { commitOf, HOST, keyOf, manifest, newSession, snapshotOf } from "../sample.fixture.ts";
 import type { SessionStore } from "../store.ts";
 import { databaseFile } from "./database.ts";
+import { rowChecksum } from "./row.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { sqliteStore } from "./store.ts";
 
@@ -172,6 +173,28 @@ describe("the shape of a database", () => {
     expect(record).toMatchObject({ audience: null, createdBy: null });
     const listed = await value(later.list(key.tenantId, LISTED, { limit: 9, cursor: null }));
     expect(listed.sessions).toEqual([record]);
+  });
+
+  it("of before turns had their checksum is read, and a flipped letter is found", async () => {
+    const store = await open("a", "full");
+    const { term } = await value(store.create(key, created));
+    const turn = { firstId: 1, lastId: 1, text: '["a"]' };
+    const snapshot = snapshotOf({ manifest: created.manifest, turn });
+    await value(store.commit(key, term, commitOf({ events: ["a"], snapshot })));
+    await store.dispose();
+    const db = new Database(databaseFile(join(place, "a"), key.tenantId));
+    db.prepare("UPDATE turns SET checksum = ?").run(rowChecksum(1, 1, 1, turn.text));
+    db.pragma("user_version = 2");
+    db.close();
+    const all = { before: Number.MAX_SAFE_INTEGER, limit: 9 };
+    const later = await open("a", "full");
+    expect((await value(later.readTurns(key, all))).rows).toEqual([turn]);
+    await later.dispose();
+    const again = new Database(databaseFile(join(place, "a"), key.tenantId));
+    again.exec(`UPDATE turns SET text = '["b"]'`);
+    again.close();
+    const last = await open("a", "full");
+    expect(await last.readTurns(key, all)).toMatchObject({ refusal: { code: "session_corrupt" } });
   });
 
   it("P8: is damaged where an audience is missing that was there", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { PAST_STEP_BYTES_MAX } from "../../core/limits.ts";
 import { sessionState, value } from "../kit/expect.ts";
 import * as sample from "../kit/sample.ts";
 import type { SessionKey, SessionStore } from "../store.ts";
@@ -20,14 +21,14 @@ function eventText(id: number) {
 }
 
 /** A source of three turns with a message each. Resolves with what makes further sessions. */
-async function sourceIn(store: SessionStore) {
+async function sourceIn(store: SessionStore, more = "") {
   const { storeId } = store.contract;
   const made = (key: SessionKey) =>
     value(store.create(key, sample.newSession(sample.manifest(key, storeId))));
   const { term } = await made(FROM);
   for (let n = 1; n <= 3; n += 1) {
     const turn = { firstId: n, lastId: n, text: `[${eventText(n)}]` };
-    const messages = [sample.message(`${n}`)];
+    const messages = [sample.message(`${n}${more}`)];
     const manifest = sample.manifest(FROM, storeId);
     const snapshot = sample.snapshot(manifest, n - 1, { messages, turn });
     const events = [{ id: n, text: eventText(n) }];
@@ -55,6 +56,27 @@ describe("P6: a source that is damaged", () => {
       const answer = await store.copyPast(TO, branch.term, STEP);
       expect(answer).toMatchObject({ ok: false, refusal: { code: "session_corrupt" } });
       expect(await sessionState(store, TO)).toEqual(before);
+    });
+  });
+});
+
+describe("P10: a step of a branch", () => {
+  it("goes on for a while, but not when another call waits", async () => {
+    await withStore(async (world) => {
+      expect(await world.start()).toMatchObject({ ok: true });
+      const { store } = world;
+      const made = await sourceIn(store, "x".repeat(PAST_STEP_BYTES_MAX));
+      const alone = await made(TO);
+      expect(await value(store.copyPast(TO, alone.term, STEP))).toMatchObject({ messages: 3 });
+      const reached: number[] = [];
+      // The thread may be done before this one is scheduled again, but not each time.
+      for (let n = 0; n < BRANCHES; n += 1) {
+        const key = sample.keyOf(`beside-${n}`);
+        const copying = store.copyPast(key, (await made(key)).term, STEP);
+        await value(store.appendJournal(sample.ACME, [sample.entry(`beside ${n}`)]));
+        reached.push((await value(copying)).messages);
+      }
+      expect(reached).toContain(1);
     });
   });
 });

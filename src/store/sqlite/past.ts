@@ -1,4 +1,4 @@
-import { PAST_STEP_BYTES_MAX } from "../../core/limits.ts";
+import { PAST_STEP_BYTES_MAX, PAST_STEP_PAGES_MAX } from "../../core/limits.ts";
 import { branchedTurn } from "../../core/replay/branched.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { SuspectPast } from "../backend.ts";
@@ -19,25 +19,52 @@ interface Branching {
 }
 
 /**
- * One step of a branch, within the database: the texts do not leave this thread. What is read is
- * believed by its checksum and looked through for secrets before the first row is written.
+ * One step of a branch: a page of its source, and the next ones too while no other call waits. They
+ * are one transaction.
  */
-export function copyPage(
+export function copyPages(
   batch: WriteBatch,
-  branching: Branching,
+  { branch, source, step }: Branching,
   secrets: SecretPatterns,
 ): Result<S.PastCopied | SuspectPast> {
-  const { branch, source, step } = branching;
   if (source.epoch !== step.epoch) return otherSource();
   const { revision } = branch;
   if (revision !== step.expectedRevision) {
     return fail("stale_revision", { revision, expected: step.expectedRevision });
   }
+  const filter = new SecretFilter(secrets);
+  const first = copyPage(batch, { branch, source, step }, filter);
+  if (!first.ok || "suspect" in first.value) return first;
+  let copied = first.value;
+  for (let pages = 1; pages < PAST_STEP_PAGES_MAX; pages += 1) {
+    const { messages, afterEventId, turnsCompleted } = copied;
+    const isWhole = messages >= step.messages && afterEventId >= step.throughEventId;
+    if (isWhole || !batch.mayTakeLong()) break;
+    const reached = batch.session(branch.manifest.sessionId);
+    if (!reached.ok) return reached;
+    const rest = { branch: reached.value, source, step: { ...step, afterEventId } };
+    const next = copyPage(batch, rest, filter);
+    // What is wrong with it is for the next step to say: this one has come so far.
+    if (!next.ok || "suspect" in next.value) break;
+    copied = { ...next.value, turnsCompleted: turnsCompleted + next.value.turnsCompleted };
+  }
+  return ok(copied);
+}
+
+/**
+ * One page, within the database: the texts do not leave this thread. What is read is believed by
+ * its checksum and looked through for secrets before the first row is written.
+ */
+function copyPage(
+  batch: WriteBatch,
+  branching: Branching,
+  filter: SecretFilter,
+): Result<S.PastCopied | SuspectPast> {
+  const { branch, step } = branching;
   const messages = nextMessages(batch.db, branching);
   if (!messages.ok) return messages;
   const turns = nextTurns(batch.db, branching, PAST_STEP_BYTES_MAX - messages.value.bytes);
   if (!turns.ok) return turns;
-  const filter = new SecretFilter(secrets);
   const isSuspect =
     messages.value.texts.some(({ text }) => filter.mayHold(text)) ||
     turns.value.some(({ text }) => filter.mayHold(text));
@@ -86,9 +113,10 @@ function nextTurns(
   bytesMax: number,
 ): Result<readonly NewTurn[]> {
   if (bytesMax <= 0 || step.afterEventId >= step.throughEventId) return ok([]);
-  const range = [source.number, step.afterEventId, step.throughEventId] as const;
-  const page = db.pageWithin(bytesMax, TURNS_BETWEEN, ...range);
-  let expected = Number(db.get(LAST_TURN_BY, source.number, step.afterEventId)?.id ?? 0) + 1;
+  const lastBy = (eventId: number) => Number(db.get(LAST_TURN_BY, source.number, eventId)?.id ?? 0);
+  let expected = lastBy(step.afterEventId) + 1;
+  const range = [source.number, expected, lastBy(step.throughEventId)] as const;
+  const page = db.pageWithin(bytesMax, TURNS_FROM, ...range);
   let firstId = branch.lastEventId + 1;
   const turns: NewTurn[] = [];
   for (const row of page.rows) {
@@ -123,9 +151,10 @@ function write(
   failpoint("sqlite-amid-copy");
   const written = turns.filter(({ isEmpty }) => !isEmpty);
   let { turnCount } = branch;
-  for (const { firstId, lastId, text } of written) {
+  for (const turn of written) {
     turnCount += 1;
-    const sum = rows.rowChecksum(turnCount, firstId, lastId, text);
+    const { firstId, lastId, text } = turn;
+    const sum = rows.turnChecksum(turnCount, turn);
     db.run(INSERT_TURN, number, turnCount, firstId, lastId, text, sum);
   }
   const lastEventId = written.at(-1)?.lastId ?? branch.lastEventId;
@@ -147,8 +176,9 @@ function write(
 
 const MESSAGES_BETWEEN = `
   SELECT id, text, checksum FROM messages WHERE number = ? AND id > ? AND id <= ? ORDER BY id`;
-const TURNS_BETWEEN = `
+/** By their own numbers, because so they stand in the file. */
+const TURNS_FROM = `
   SELECT id, first_id, last_id, text, checksum FROM turns
-  WHERE number = ? AND last_id > ? AND last_id <= ? ORDER BY last_id`;
+  WHERE number = ? AND id >= ? AND id <= ? ORDER BY id`;
 const LAST_TURN_BY =
   "SELECT id FROM turns WHERE number = ? AND last_id <= ? ORDER BY last_id DESC LIMIT 1";

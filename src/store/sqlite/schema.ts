@@ -128,4 +128,6 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX sessions_by_creator
     ON sessions (created_by, updated_at_ms DESC, session_id) WHERE shared = 1;
   `,
+  // Turns that are written from here on have another checksum, which earlier versions do not know.
+  "",
 ];

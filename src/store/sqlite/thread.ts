@@ -236,25 +236,43 @@ function asError(thrown: unknown): Error {
 /**
  * The thread's side of its port. All calls that arrived while the last batch was at work are taken
  * together, so the busier the store, the larger its batches. Which answers travel together is for
- * the work to say. An empty message means the end, and to the other side: it is up.
+ * the work to say; it can ask whether further calls have come and wait for it. An empty message
+ * means the end, and to the other side: it is up.
  */
 export function serve(
   port: MessagePort,
-  work: (calls: readonly ThreadCall[]) => Iterable<readonly ThreadAnswer[]>,
+  work: (
+    calls: readonly ThreadCall[],
+    isWaitedFor: () => boolean,
+  ) => Iterable<readonly ThreadAnswer[]>,
   end: () => void,
 ) {
-  port.on("message", (first: readonly ThreadCall[]) => {
-    const calls = [...first];
-    let ending = first.length === 0;
+  const arrived: (readonly ThreadCall[])[] = [];
+  const isWaitedFor = () => {
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
-      const more: readonly ThreadCall[] = next.message;
-      calls.push(...more);
-      ending ||= more.length === 0;
+      arrived.push(next.message);
     }
-    if (calls.length > 0) for (const answers of work(calls)) port.postMessage(answers);
-    if (!ending) return;
+    return arrived.length > 0;
+  };
+  const workOff = () => {
+    if (!isWaitedFor()) return;
+    const messages = arrived.splice(0);
+    const calls = messages.flat();
+    if (calls.length > 0) {
+      for (const answers of work(calls, isWaitedFor)) port.postMessage(answers);
+    }
+    const ending = messages.some(({ length }) => length === 0);
+    if (!ending) {
+      // No message will tell of those that came while there was work.
+      if (arrived.length > 0) setImmediate(workOff);
+      return;
+    }
     end();
     port.close();
+  };
+  port.on("message", (first: readonly ThreadCall[]) => {
+    arrived.push(first);
+    workOff();
   });
   port.postMessage([]);
 }

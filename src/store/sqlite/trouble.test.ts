@@ -11,6 +11,7 @@ import type * as S from "../store.ts";
 import {
   damagedCopy,
   flipped,
+  isAsIn,
   type Observed,
   observe,
   SESSIONS,
@@ -62,7 +63,7 @@ async function faultsOf(world: StoreWorld, tenant: string, states: readonly Obse
   const before = await readFile(world.file(tenant, DB));
   const seen = await observe(world.store, tenantId);
   const faults = codesOf(seen);
-  const fits = states.some((state) => wrongParts(seen, state).length === 0);
+  const fits = states.some((state) => isAsIn(seen, state));
   if (!fits) faults.push(`wrong: ${wrongParts(seen, states.at(-1) ?? {})}`);
   const after = await readFile(world.file(tenant, DB));
   if (!after.equals(before)) faults.push("reading has changed the file");

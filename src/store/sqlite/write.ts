@@ -7,7 +7,7 @@ import type * as S from "../store.ts";
 import { LAST_NUMBER, LAST_TERM, type WriteBatch } from "./batch.ts";
 import { noSession, operation } from "./calls.ts";
 import { step } from "./failpoint.ts";
-import { copyPage } from "./past.ts";
+import { copyPages } from "./past.ts";
 import { readSlots } from "./read.ts";
 import * as rows from "./row.ts";
 import {
@@ -111,7 +111,7 @@ function copyPast(
   if (!owned.ok) return owned;
   const source = batch.session(step.from);
   if (!source.ok) return source;
-  return copyPage(batch, { branch: owned.value, source: source.value, step }, secrets);
+  return copyPages(batch, { branch: owned.value, source: source.value, step }, secrets);
 }
 
 function ownedSession(batch: WriteBatch, { sessionId }: S.SessionKey, term: number) {
@@ -201,7 +201,7 @@ function snapshot(batch: WriteBatch, session: rows.SessionRow, change: S.Snapsho
   if (change.turn) {
     const { firstId, lastId, text } = change.turn;
     turnCount += 1;
-    const sum = rows.rowChecksum(turnCount, firstId, lastId, text);
+    const sum = rows.turnChecksum(turnCount, change.turn);
     db.run(INSERT_TURN, number, turnCount, firstId, lastId, text, sum);
   }
   step("sqlite-after-turn");

@@ -97,7 +97,7 @@ function end() {
     const releases = [...sessions].map(([sessionId, term], n) => {
       return { n, op: "release", args: [{ tenantId, sessionId }, term] };
     });
-    if (releases.length > 0) together(tenantId, releases);
+    if (releases.length > 0) together(tenantId, releases, () => false);
   }
   // The last to leave puts the log away, and only who writes can.
   reading.end();
@@ -106,14 +106,18 @@ function end() {
   clearRemoved();
 }
 
-function* work(calls: readonly ThreadCall[]): Generator<readonly ThreadAnswer[]> {
+function* work(
+  calls: readonly ThreadCall[],
+  isWaitedFor: () => boolean,
+): Generator<readonly ThreadAnswer[]> {
   const { reads = [], others = [] } = Object.groupBy(calls, ({ op }) => {
     return isRead(op) ? "reads" : "others";
   });
+  const mayTakeLong = () => calls.length === 1 && !isWaitedFor();
   for (const [name, group] of Map.groupBy(others, tenantNameOf)) {
     const tenantId = tenantOf(name);
     if (tenantId === null) yield group.map(({ n, op }) => ({ n, value: ofTheWhole(op) }));
-    else for (const stretch of stretches(group)) yield together(tenantId, stretch);
+    else for (const stretch of stretches(group)) yield together(tenantId, stretch, mayTakeLong);
   }
   for (const read of reads) yield [timed(read)];
   putLogAway();
@@ -169,21 +173,28 @@ const isRemoval = ({ op }: ThreadCall) => op === "removeTenant";
 function together(
   tenantId: TenantId,
   group: readonly ThreadCall[],
+  mayTakeLong: () => boolean,
   isRepeat = false,
 ): readonly ThreadAnswer[] {
   try {
-    return transact(tenantId, group);
+    return transact(tenantId, group, mayTakeLong);
   } catch (thrown) {
     handles.drop(databaseFile(root, tenantId));
     condition.met(tenantId, thrown);
-    if (thrown instanceof MovedDatabase && !isRepeat) return together(tenantId, group, true);
+    if (thrown instanceof MovedDatabase && !isRepeat) {
+      return together(tenantId, group, mayTakeLong, true);
+    }
     const value = explain(thrown);
     if (group.length === 1 || isOfTheWorld(thrown)) return group.map(({ n }) => ({ n, value }));
-    return group.flatMap((call) => together(tenantId, [call]));
+    return group.flatMap((call) => together(tenantId, [call], mayTakeLong));
   }
 }
 
-function transact(tenantId: TenantId, group: readonly ThreadCall[]): readonly ThreadAnswer[] {
+function transact(
+  tenantId: TenantId,
+  group: readonly ThreadCall[],
+  mayTakeLong: () => boolean,
+): readonly ThreadAnswer[] {
   if (!handles.isThere(databaseFile(root, tenantId))) {
     if (!existsSync(tenantsFolder(root))) throw new Error(`its directory ${root} is gone`);
     const answers = group.map((call) => ({ n: call.n, value: absent(call) }));
@@ -196,7 +207,7 @@ function transact(tenantId: TenantId, group: readonly ThreadCall[]): readonly Th
   }
   const file = makeDatabaseFile(root, tenantId);
   const db = handles.get(file);
-  const batch = new WriteBatch(db);
+  const batch = new WriteBatch(db, mayTakeLong);
   step("sqlite-before-transaction");
   const answers = db.transaction("immediate", () => {
     if (handles.hasMoved(file)) throw new MovedDatabase(file);
