@@ -6,7 +6,8 @@ import type { Access } from "../core/policy/access.ts";
 import type { AskKind, AskOption, AskOutcome } from "../core/policy/ask.ts";
 import type { Result } from "../core/result.ts";
 import type { AgentStatusReport } from "../core/session/command.ts";
-import type { AgentContext, AgentExit, UsageSuspicion } from "../core/session/event.ts";
+import type { UsageSuspicion } from "../core/session/credit-event.ts";
+import type { AgentContext, AgentExit } from "../core/session/event.ts";
 import type { AskEnd } from "../core/session/reason.ts";
 import type { ModelPart, ModelSetting } from "../core/session/state.ts";
 import type { ContextUsage } from "../core/turn.ts";
@@ -85,6 +86,11 @@ export interface ConnectRequest {
   readonly cwd: string;
   /** In ACP's format. */
   readonly mcpServers: readonly JsonObject[];
+  /**
+   * The MCP server with the tools of this one session, in the same format; null for none. A copy
+   * of the session does not get it.
+   */
+  readonly toolbox?: JsonObject | null;
   readonly systemPrompt: string | null;
   /** The conversation so far; null for a new session. */
   readonly past: AgentPast | null;
@@ -286,6 +292,8 @@ export interface AskAnswer {
   readonly outcome: AskOutcome;
   /** The fields of a question, as a person filled them in. */
   readonly answers?: Readonly<Record<string, string>>;
+  /** Why a guard has refused it, for the agent to read. */
+  readonly reason?: string;
   /** How it ended; absent if it was never put to people. */
   readonly ended?: AskEnd;
 }

@@ -74,6 +74,10 @@ describe("a permission request", () => {
       outcome: { outcome: "cancelled" },
       answers,
     });
+    expect(permissionAnswer({ outcome: CANCELLED, reason: "it is closed" })).toEqual({
+      outcome: { outcome: "cancelled" },
+      _meta: { reason: "it is closed" },
+    });
   });
 });
 

@@ -48,8 +48,13 @@ function readOptions(options: unknown): readonly AskOption[] {
   });
 }
 
-export function permissionAnswer({ outcome, answers }: AskAnswer): JsonObject {
-  return answers === undefined ? { outcome } : { outcome, answers };
+/** The protocol has no place for a reason but the one for everything else. */
+export function permissionAnswer({ outcome, answers, reason }: AskAnswer): JsonObject {
+  return {
+    outcome,
+    ...(answers !== undefined && { answers }),
+    ...(reason !== undefined && { _meta: { reason } }),
+  };
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Access } from "../../core/policy/access.ts";
 import { selected } from "../../core/policy/ask.ts";
 import { DONE, ok, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
-import type { UsageSuspicion } from "../../core/session/event.ts";
+import type { UsageSuspicion } from "../../core/session/credit-event.ts";
 import { type ModelChange, settingsOfModel } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type {

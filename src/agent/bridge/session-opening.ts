@@ -178,8 +178,10 @@ export class SessionOpening {
   /** The parameters that all three methods share, and what the agent cannot take. */
   #params() {
     const { abilities } = this.#host;
-    const { cwd, systemPrompt, mcpServers: wanted } = this.#session.request;
-    const { mcpServers, skipped } = fitServers(wanted, abilities.capabilities);
+    const { cwd, systemPrompt, mcpServers: wanted, toolbox = null } = this.#session.request;
+    const fitting = fitServers(wanted, abilities.capabilities);
+    const { skipped } = fitting;
+    const mcpServers = [...fitting.mcpServers, ...(toolbox === null ? [] : [toolbox])];
     const content = [{ type: "text", text: systemPrompt }];
     const isTaken = systemPrompt !== null && abilities.systemPrompt;
     const instructions = isTaken ? { systemPrompt: { mode: "append", content } } : {};

@@ -85,7 +85,8 @@ describe("a session's settings", () => {
     const stage = new Stage();
     const reachable = { name: "files", command: "files-mcp", args: [], env: [] };
     const mcpServers = [reachable, { type: "http", name: "web", url: "http://127.0.0.1:1/" }];
-    const hand = await stage.connected(stage.odd("forks"), { mcpServers });
+    const toolbox = { name: "fermata", command: "/bin/true", args: [], env: [] };
+    const hand = await stage.connected(stage.odd("forks"), { mcpServers, toolbox });
     expect(hand.session.offer.skipped.map(({ what }) => what)).toEqual(["MCP server web"]);
     expect(await hand.session.fork()).toEqual({ ok: true, value: JSON.stringify([reachable]) });
   });

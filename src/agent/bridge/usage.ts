@@ -7,7 +7,7 @@ import {
   TURN_TOKENS_MAX,
 } from "../../core/limits.ts";
 import { NO_TOKENS, type TokenUsage } from "../../core/price.ts";
-import type { SuspectReason, UsageSuspicion } from "../../core/session/event.ts";
+import type { SuspectReason, UsageSuspicion } from "../../core/session/credit-event.ts";
 import { cutText } from "../../core/text.ts";
 import type { ContextUsage, MissingFigures } from "../../core/turn.ts";
 import type { UsageScope } from "../profile/profile.ts";

@@ -1,11 +1,14 @@
 import type { UserId } from "../../core/id.ts";
 import {
+  AGENT_PACE_SEATS_MIN,
   AGENT_PROCESS_ASSUMED_BYTES,
   AGENT_PROCESSES_RESERVED_MAX,
+  AGENT_SPARE_SEATS_MIN,
+  AGENT_SPARES_AHEAD_MAX,
   SHARE_KEPT_DIVISOR_MIN,
 } from "../../core/limits.ts";
 import { shareExceeded } from "../../core/share.ts";
-import type { PoolKey, PoolMember, StartingProcess } from "./members.ts";
+import { type PoolKey, type PoolMember, type StartingProcess, seatsIn } from "./members.ts";
 
 export interface CapacityLimits {
   readonly processesMax: number;
@@ -131,4 +134,34 @@ export function helps(scope: PoolScope, wanted: PoolKey, { key }: Pick<CountedPr
   if (scope === "server") return true;
   const isOfTenant = key.tenantId === wanted.tenantId;
   return isOfTenant && (scope === "tenant" || key.userId === wanted.userId);
+}
+
+/**
+ * Whether the next process of this key has to start now, so that no session waits for it: fewer
+ * seats are left than sessions come while a process starts, or fewer than a share of them. One of
+ * few sessions never has a spare.
+ */
+export function wantsSpare(
+  key: PoolKey,
+  all: Iterable<PoolMember>,
+  starting: Iterable<StartingProcess>,
+  nowMs: number,
+): boolean {
+  const { sessionsPerProcess } = key.profile.limits;
+  if (sessionsPerProcess < AGENT_SPARE_SEATS_MIN) return false;
+  const members = [...all].filter((member) => member.key.name === key.name);
+  const seats = [
+    ...members.map((member) => member.seatsFor(key)),
+    ...[...starting].map((one) => seatsIn(one, key)),
+  ];
+  const left = seats.reduce((sum, count) => sum + count, 0);
+  const pace = Math.max(0, ...members.map((member) => seatsPerStart(member, nowMs)));
+  const ahead = Math.min(pace, sessionsPerProcess * AGENT_SPARES_AHEAD_MAX);
+  return left < ahead || left <= sessionsPerProcess / AGENT_SPARE_SEATS_MIN;
+}
+
+/** How many sessions come in the time of a start, going by those of this process. */
+function seatsPerStart({ startMs, firstSeatMs, seatsTaken }: PoolMember, nowMs: number): number {
+  if (seatsTaken < AGENT_PACE_SEATS_MIN) return 0;
+  return (startMs * seatsTaken) / Math.max(1, nowMs - firstSeatMs);
 }

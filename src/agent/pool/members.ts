@@ -1,5 +1,5 @@
 import type { TenantId, UserId } from "../../core/id.ts";
-import { AGENT_LOGS_KEPT_MAX, AGENT_SPARE_SEATS_MIN } from "../../core/limits.ts";
+import { AGENT_LOGS_KEPT_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { OwnAgentCalls } from "../agent.ts";
 import type { AgentHost } from "../bridge/host.ts";
@@ -35,6 +35,7 @@ export interface StartingProcess {
   readonly abort: AbortController;
   /** Takes its lines, and has the process's number. */
   readonly tap: WireTap;
+  readonly begunMs: number;
   /** Never rejects. */
   readonly done: Promise<Result<PoolMember>>;
   /** The process, once it has started. */
@@ -58,19 +59,6 @@ export function seatsIn({ key: its, seats, abort }: StartingProcess, key: PoolKe
   return isSame && !abort.signal.aborted ? key.profile.limits.sessionsPerProcess - seats : 0;
 }
 
-/** Whether the processes of this key have few seats left; one of few sessions never counts so. */
-export function isNearlyFull(
-  key: PoolKey,
-  members: Iterable<PoolMember>,
-  starting: Iterable<StartingProcess>,
-): boolean {
-  const { sessionsPerProcess } = key.profile.limits;
-  if (sessionsPerProcess < AGENT_SPARE_SEATS_MIN) return false;
-  const running = [...members].map((member) => member.seatsFor(key));
-  const all = [...running, ...[...starting].map((one) => seatsIn(one, key))];
-  return all.reduce((sum, seats) => sum + seats, 0) <= sessionsPerProcess / AGENT_SPARE_SEATS_MIN;
-}
-
 export async function stopped({ abort, done }: StartingProcess): Promise<void> {
   abort.abort();
   await done;
@@ -82,6 +70,11 @@ export class PoolMember {
   readonly process: number;
   readonly host: AgentHost;
   readonly startedMs: number;
+  /** How long it took to start. */
+  readonly startMs: number;
+  /** When its first session came, and how many have come since; some may have left. */
+  firstSeatMs: number;
+  seatsTaken: number;
   /** Sessions that have a seat and are not counted by the host yet. */
   arriving: number;
   /** It did not answer when it was to make a session. */
@@ -90,11 +83,14 @@ export class PoolMember {
   bytes = 0;
   #idle: NodeJS.Timeout | null = null;
 
-  constructor({ key, tap, seats }: StartingProcess, host: AgentHost, startedMs: number) {
+  constructor({ key, tap, seats, begunMs }: StartingProcess, host: AgentHost, startedMs: number) {
     this.key = key;
     this.process = tap.process;
     this.host = host;
     this.startedMs = startedMs;
+    this.startMs = startedMs - begunMs;
+    this.firstSeatMs = startedMs;
+    this.seatsTaken = seats;
     this.arriving = seats;
   }
 
@@ -110,6 +106,13 @@ export class PoolMember {
   /** A process that has grown too large, or is retired, keeps its sessions and gets no others. */
   get isUsable(): boolean {
     return this.host.isOpen && this.bytes < this.host.profile.limits.memoryBytes;
+  }
+
+  takeSeat(nowMs: number) {
+    if (this.seatsTaken === 0) this.firstSeatMs = nowMs;
+    this.seatsTaken += 1;
+    this.arriving += 1;
+    this.stopIdleTimer();
   }
 
   /** How many more sessions of this key it takes. */

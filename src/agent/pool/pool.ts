@@ -11,9 +11,8 @@ import { type Credentials, NO_CREDENTIALS } from "../credential/credentials.ts";
 import { Traces, type WireTap } from "../keeper.ts";
 import { type AgentProfile, askingProfile } from "../profile/profile.ts";
 import { AgentCalls } from "./agent-calls.ts";
-import { type FullPool, fullPool, helps } from "./capacity.ts";
+import { type FullPool, fullPool, helps, wantsSpare } from "./capacity.ts";
 import {
-  isNearlyFull,
   isUnwanted,
   PoolKeeper,
   type PoolKey,
@@ -169,8 +168,7 @@ export class AgentPool implements Agents {
     if (this.#isOver) return shuttingDown();
     const member = this.#memberFor(key);
     if (member !== undefined) {
-      member.arriving += 1;
-      member.stopIdleTimer();
+      member.takeSeat(this.#options.nowMs());
       this.#startSpare(key);
       return ok({ member, isOwn: false });
     }
@@ -242,7 +240,7 @@ export class AgentPool implements Agents {
    * wait. It takes only what is free anyway, and makes way like any unused process.
    */
   #startSpare(key: PoolKey) {
-    if (!isNearlyFull(key, this.#members, this.#starting)) return;
+    if (!wantsSpare(key, this.#members, this.#starting, this.#options.nowMs())) return;
     const mayStart = this.#advice(key.name).kind === "start" && this.#full(key) === null;
     if (mayStart) this.#start(key, "spare");
   }
@@ -250,7 +248,8 @@ export class AgentPool implements Agents {
   #start(key: PoolKey, purpose: StartingProcess["purpose"]): StartingProcess {
     const { promise: done, resolve } = Promise.withResolvers<Result<PoolMember>>();
     const abort = new AbortController();
-    const initial = { member: null, seats: 0, hasCapacity: false, purpose };
+    const begunMs = this.#options.nowMs();
+    const initial = { begunMs, member: null, seats: 0, hasCapacity: false, purpose };
     const tap = this.#traces.tap(key.tenantId, key.profile.name);
     const starting: StartingProcess = { key, abort, tap, done, ...initial };
     this.#starting.add(starting);

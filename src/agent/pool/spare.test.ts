@@ -7,6 +7,8 @@ import { DEFAULT_LIMITS } from "../profile/profile.ts";
 
 const FOUR = { limits: { ...DEFAULT_LIMITS, sessionsPerProcess: 4 } };
 
+const EIGHT = { limits: { ...DEFAULT_LIMITS, sessionsPerProcess: 8 } };
+
 const connectedTimes = async (stage: Stage, profile: string, count: number) => {
   const hands = [];
   for (let n = 0; n < count; n += 1) hands.push(await stage.connected(profile));
@@ -23,6 +25,44 @@ describe("a spare agent", () => {
     await expect.poll(() => stage.pool.processCount).toBe(2);
     await connectedTimes(stage, profile, 3);
     expect(stage.starts).toBe(2);
+  });
+
+  it("starts earlier where sessions come faster than a process starts", async () => {
+    const stage = new Stage();
+    const profile = stage.echo([], EIGHT);
+    stage.beforeStart = async () => {
+      stage.nowMs += 100;
+      return null;
+    };
+    const connectedEach = async (ms: number, count: number) => {
+      for (let n = 0; n < count; n += 1) {
+        await connectedTimes(stage, profile, 1);
+        stage.nowMs += ms;
+      }
+    };
+    await connectedEach(10, 2);
+    expect(stage.starts).toBe(1);
+    await connectedEach(10, 1);
+    expect(stage.starts).toBe(2);
+    await expect.poll(() => stage.pool.processCount).toBe(2);
+    stage.nowMs += 10_000;
+    await connectedEach(10, 5);
+    expect(stage.starts).toBe(2);
+  });
+
+  it("P10: is at most two, however fast sessions come", async () => {
+    const stage = new Stage();
+    const profile = stage.echo([], EIGHT);
+    stage.beforeStart = async () => {
+      stage.nowMs += 1_000;
+      return null;
+    };
+    await connectedTimes(stage, profile, 1);
+    const held = Promise.withResolvers<null>();
+    stage.beforeStart = () => held.promise;
+    await connectedTimes(stage, profile, 7);
+    expect(stage.starts).toBe(3);
+    held.resolve(null);
   });
 
   it("is one at a time, however many sessions come at once", async () => {

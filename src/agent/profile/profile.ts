@@ -67,15 +67,15 @@ export const CLIENT_ABILITIES: readonly ClientAbility[] = [
   "elicitation",
 ];
 
-/** Whether its model gets the tools of a session's MCP servers. */
-export type McpUse = "offered" | "withheld" | "unknown";
+/** Whether its model gets the tools of a session's MCP servers: at once, or when it searches. */
+export type McpUse = "offered" | "deferred" | "withheld" | "unknown";
 
 /** What writes its files: the server does not write everywhere. */
 export type FileWriter = "server" | "unknown";
 
 export const FILE_WRITERS: readonly FileWriter[] = ["server", "unknown"];
 
-export const MCP_USES: readonly McpUse[] = ["offered", "withheld", "unknown"];
+export const MCP_USES: readonly McpUse[] = ["offered", "deferred", "withheld", "unknown"];
 
 /**
  * A value, the name of the server's variable that has it when the agent starts, or the name of a

@@ -54,6 +54,7 @@ describe("a file of MCP servers", () => {
     ['{"mcpServers": {"a": {}}}', /^mcpServers\.a\.command: /],
     ['{"mcpServers": {"a:b": {"command": "x"}}}', /^mcpServers\.a:b: no server can/],
     ['{"mcpServers": {"": {"command": "x"}}}', /no server can/],
+    ['{"mcpServers": {"fermata": {"command": "x"}}}', /^mcpServers\.fermata: this name is that of/],
     ['{"mcpServers": {"a": {"command": ""}}}', /^mcpServers\.a\.command: /],
     ['{"mcpServers": {"a": {"command": "x", "args": "y"}}}', /^mcpServers\.a\.args: /],
     ['{"mcpServers": {"a": {"command": "x", "args": [1]}}}', /^mcpServers\.a\.args\.0: /],

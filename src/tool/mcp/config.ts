@@ -12,6 +12,7 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { parseJson } from "../../wire/operator-json.ts";
+import { TOOLBOX_NAME } from "../toolbox.ts";
 
 /** A configured MCP server: a command with stdio, or an address. */
 export type McpServer = McpStdioServer | McpHttpServer;
@@ -49,6 +50,7 @@ export function readMcpServers(text: string, file: string): Result<readonly McpS
   for (const [name, value] of entries) {
     const path = `mcpServers.${shown(name)}`;
     if (!SERVER_NAME.test(name)) return wrong(`${path}: no server can have this name`);
+    if (name === TOOLBOX_NAME) return wrong(`${path}: this name is that of Fermata's own tools`);
     const hasAddress = isObject(value) && value.command === undefined && value.url !== undefined;
     const read = (hasAddress ? HTTP : STDIO).safeParse(value);
     if (!read.success) return wrong(faultIn(read.error, path));

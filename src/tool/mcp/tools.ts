@@ -50,7 +50,7 @@ function inputOf(text: string, schema: JsonObject): JsonObject | null {
 }
 
 /** Checks only for missing parameters and wrong simple types; the server checks the rest. */
-function faultOf(input: JsonObject, schema: JsonObject): string | null {
+export function faultOf(input: JsonObject, schema: JsonObject): string | null {
   const missing = requiredBy(schema).find((name) => !Object.hasOwn(input, name));
   if (missing !== undefined) return `"${missing}" is missing`;
   for (const [name, value] of Object.entries(input)) {

@@ -132,10 +132,13 @@ function optionOf(written: string): JsonObject {
 
 function outcomeOf(reply: EchoReply): string {
   if ("error" in reply) return failureOf(reply.error);
-  const outcome = (isObject(reply.result) ? objectAt(reply.result, "outcome") : null) ?? {};
+  const result = isObject(reply.result) ? reply.result : {};
+  const outcome = objectAt(result, "outcome") ?? {};
   if (outcome.outcome === "cancelled") return "cancelled";
   const optionId = stringAt(outcome, "optionId");
-  return optionId === null ? "an answer without an outcome" : `selected ${optionId}`;
+  if (optionId === null) return "an answer without an outcome";
+  const reason = stringAt(objectAt(result, "_meta") ?? {}, "reason");
+  return reason === null ? `selected ${optionId}` : `selected ${optionId}, because ${reason}`;
 }
 
 async function askByForm(turn: Turn, field: string, text: string): Promise<string> {
@@ -226,11 +229,69 @@ async function runCommand(turn: Turn, { tool, command, args }: Arguments["run"])
   return turn.say(`run ${command}: ${replyText(exited)}\n${text}\n`);
 }
 
+/** A tool without the name of a server is the client's own. */
+const OWN_SERVER = "fermata";
+
+/** Asks a server of the session so many times at once; a cancel of the turn withdraws that. */
+async function askServer(
+  turn: Turn,
+  server: string,
+  { method, params, times }: { method: string; params: JsonObject; times: number },
+): Promise<readonly (JsonObject | string)[]> {
+  // Imported here, because every start would pay for it and few turns need it.
+  const { mcpServerOf } = await import("./mcp-server.ts");
+  const found = await mcpServerOf(turn.session, server);
+  if (typeof found === "string") return [found];
+  const cancelled = turn.untilCancelled();
+  return Promise.all(Array.from({ length: times }, () => found.request(method, params, cancelled)));
+}
+
+function textIn(answer: JsonObject | string): string {
+  if (typeof answer === "string") return answer;
+  const blocks = Array.isArray(answer.content) ? answer.content.filter(isObject) : [];
+  const text = blocks.map((block) => stringAt(block, "text") ?? "").join("\n");
+  return answer.isError === true ? `error: ${text}` : text;
+}
+
+function toolsIn(answer: JsonObject | string): string {
+  if (typeof answer === "string") return answer;
+  const tools = Array.isArray(answer.tools) ? answer.tools.filter(isObject) : [];
+  return tools.map((tool) => stringAt(tool, "name")).join(", ");
+}
+
+function variablesOf({ env }: JsonObject): readonly JsonObject[] {
+  return Array.isArray(env) ? env.filter(isObject) : [];
+}
+
+/** Directives that use the MCP servers that the session was given. */
+const MCP_DIRECTIVES = {
+  mcp: async (turn, { tool, input, times }) => {
+    const [first = "", name] = tool.split(":");
+    const params = { name: name ?? first, arguments: input };
+    const server = name === undefined ? OWN_SERVER : first;
+    const answers = await askServer(turn, server, { method: "tools/call", params, times });
+    return turn.say(`mcp ${tool}: ${answers.map(textIn).join("\n")}\n`);
+  },
+  "mcp-tools": async (turn) => {
+    for (const { name } of turn.session.options.mcpServers) {
+      const server = String(name);
+      const answers = await askServer(turn, server, { method: "tools/list", params: {}, times: 1 });
+      await turn.say(`${server}: ${answers.map(toolsIn).join()}\n`);
+    }
+    return undefined;
+  },
+  "mcp-env": (turn) => {
+    const variables = turn.session.options.mcpServers.flatMap(variablesOf);
+    return turn.say(variables.map(({ name, value }) => `${name}=${value}\n`).join(""));
+  },
+} satisfies Partial<Performers>;
+
 /** Directives that the client takes part in. */
 export const CLIENT_DIRECTIVES = {
   ...UPDATE_DIRECTIVES,
   ...ASK_DIRECTIVES,
   ...WORKSPACE_DIRECTIVES,
+  ...MCP_DIRECTIVES,
 };
 
 function resultOf(reply: EchoReply): JsonObject {

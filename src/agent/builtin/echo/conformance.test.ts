@@ -21,7 +21,7 @@ const LAWFUL = [
   ...['update {"sessionUpdate":"plan","entries":[]}', "ask", "question field=color Which?"],
   ...["read ./a 1 2", "write ./a b", "run ls -l", 'call fs/read_text_file {"path":"/a"}'],
   ...['notify $/cancel_request {"requestId":999}', "sleep 1", "ignore-cancel", "stderr c"],
-  ...["longline 1000", "stop max_tokens"],
+  ...["mcp shout", "mcp-tools", "mcp-env", "longline 1000", "stop max_tokens"],
 ];
 
 /** Those that break it, end the turn or the process; the other tests have them. */

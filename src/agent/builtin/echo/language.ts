@@ -145,6 +145,21 @@ export const LANGUAGE = {
       return { tool, command: from.word("COMMAND"), args: from.words() };
     },
   ),
+  mcp: entry(
+    "mcp [times=N] [SERVER:]TOOL [JSON]",
+    "calls a tool of an MCP server of the session, N times at once; says what it answers",
+    (from) => {
+      const times = from.options(["times"]).count("times") || 1;
+      const tool = from.word("TOOL");
+      return {
+        tool,
+        input: from.optionalJson("JSON"),
+        times: Math.min(times, limits.MCP_CALLS_MAX),
+      };
+    },
+  ),
+  "mcp-tools": bare("mcp-tools", "says which tools the MCP servers of the session have"),
+  "mcp-env": bare("mcp-env", "says which variables they are started with"),
   call: entry(
     "call METHOD [JSON]",
     "sends any request to the client, and says its answer",

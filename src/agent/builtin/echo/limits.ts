@@ -34,6 +34,11 @@ export const ASK_AFTER_CANCEL_MS_MAX = 2_000;
 /** Requests to the client without an answer. */
 export const CALLS_OPEN_MAX = 1_024;
 
+/** Calls of one directive to an MCP server, one of its lines, and the end of what it complains. */
+export const MCP_CALLS_MAX = 1_000;
+export const MCP_LINE_BYTES_MAX = 8 * 1_024 * 1_024;
+export const MCP_SAID_CHARS_MAX = 1_024;
+
 export const SESSIONS_LIVE_MAX = 1_024;
 export const SESSIONS_KEPT_MAX = 10_000;
 export const SESSIONS_PER_PAGE_MAX = 20;

@@ -30,6 +30,7 @@ export class EchoSession {
   #past: PastTurn[] = [];
   #lastCall = 0;
   #modeId: string = DEFAULT_MODE;
+  readonly #closing: (() => void)[] = [];
   /** The running turn. */
   turn: Turn | null = null;
 
@@ -60,6 +61,15 @@ export class EchoSession {
   nextCallId(): string {
     this.#lastCall += 1;
     return `call-${this.#lastCall}`;
+  }
+
+  /** Runs this when it is closed, or opened again. */
+  whenClosed(act: () => void) {
+    this.#closing.push(act);
+  }
+
+  close() {
+    for (const act of this.#closing.splice(0)) act();
   }
 
   record(entry: EchoEntry) {
@@ -139,11 +149,13 @@ export class EchoSessions {
 
   #add(id: string, entries: readonly EchoEntry[], options: EchoSessionOptions): EchoSession {
     const session = new EchoSession(id, entries, options, this.#store);
+    this.#open.get(id)?.close();
     this.#open.set(id, session);
     return session;
   }
 
   close(id: string) {
+    this.#open.get(id)?.close();
     this.#open.delete(id);
   }
 
