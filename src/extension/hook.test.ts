@@ -13,6 +13,14 @@ describe("what a hook answers", () => {
       { verdict: "ask", reason: "x".repeat(600) },
       { verdict: "ask", reason: "x".repeat(512) },
     ],
+    [
+      { verdict: "pass", context: "Your plan: a" },
+      { verdict: "pass", context: "Your plan: a" },
+    ],
+    [
+      { verdict: "pass", context: `${"x".repeat(16_383)}\u{1f600}` },
+      { verdict: "pass", context: `${"x".repeat(16_383)}\ufffd` },
+    ],
   ])("is a verdict: %j", (answer, verdict) => {
     expect(readVerdict(answer)).toEqual(verdict);
   });
@@ -25,6 +33,7 @@ describe("what a hook answers", () => {
     { verdict: "allow" },
     { verdict: "toString" },
     { verdict: "deny", reason: 1 },
+    { verdict: "pass", context: ["plan"] },
   ])("is none, and allows nothing: %j", (answer) => {
     expect(readVerdict(answer)).toBeNull();
   });

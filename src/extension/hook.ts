@@ -1,5 +1,5 @@
 import { isObject } from "../core/json.ts";
-import { EXTENSION_REASON_CHARS_MAX } from "../core/limits.ts";
+import { EXTENSION_CONTEXT_CHARS_MAX, EXTENSION_REASON_CHARS_MAX } from "../core/limits.ts";
 import type { GuardOpinion } from "../core/policy/gate.ts";
 import type { PlainData } from "./plain-data.ts";
 
@@ -20,7 +20,7 @@ export type Awaitable<Value> = Value | Promise<Value>;
  */
 export interface ExtensionHooks {
   /** A prompt goes to work. Denied, it gets its verdict without one. People are not asked. */
-  before_turn?(turn: TurnFacts): Awaitable<HookVerdict | undefined>;
+  before_turn?(prompt: PromptFacts): Awaitable<HookVerdict | undefined>;
   /** The turn has ended; what is kept by now is stored with it. */
   after_turn?(turn: TurnFacts & { readonly outcome: string }): Awaitable<void>;
   /** The agent wants to do something that goes by the server. */
@@ -31,17 +31,25 @@ export interface ExtensionHooks {
   after_ask?(call: ToolCallFacts & { readonly answer: string }): Awaitable<void>;
 }
 
-/** The reason is shown to people, and to the agent as far as its protocol has a place for it. */
+/** The reason is shown to people and told to the agent, cut and without secrets. */
 export interface HookVerdict {
   readonly verdict: "pass" | "deny" | "ask";
   readonly reason?: string;
+  /**
+   * Of `before_turn` that passes only: what the agent is told in front of this prompt, such as what
+   * it kept before a resume. It is no part of what the person said.
+   */
+  readonly context?: string;
 }
 
-export interface TurnFacts {
-  readonly turnId: string;
+export interface PromptFacts {
   readonly promptId: string;
   /** The texts of the prompt. */
   readonly text: string;
+}
+
+export interface TurnFacts extends PromptFacts {
+  readonly turnId: string;
 }
 
 export interface ToolCallFacts {
@@ -63,11 +71,22 @@ export const PASS: HookVerdict = { verdict: "pass" };
 export function readVerdict(answer: unknown): HookVerdict | null {
   if (answer === null) return PASS;
   if (!isObject(answer)) return null;
-  const { verdict, reason } = answer;
-  if (!isVerdictWord(verdict)) return null;
-  if (reason === undefined) return { verdict };
-  if (typeof reason !== "string") return null;
-  return { verdict, reason: reason.slice(0, EXTENSION_REASON_CHARS_MAX) };
+  const { verdict, reason, context } = answer;
+  if (!isVerdictWord(verdict) || !isTextOrNone(reason) || !isTextOrNone(context)) return null;
+  return {
+    verdict,
+    ...(reason !== undefined && { reason: cut(reason, EXTENSION_REASON_CHARS_MAX) }),
+    ...(context !== undefined && { context: cut(context, EXTENSION_CONTEXT_CHARS_MAX) }),
+  };
+}
+
+function isTextOrNone(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === "string";
+}
+
+/** Without half a character at its end. */
+function cut(text: string, charsMax: number): string {
+  return text.slice(0, charsMax).toWellFormed();
 }
 
 function isVerdictWord(value: unknown): value is HookVerdict["verdict"] {

@@ -5,18 +5,25 @@ import { pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Refusal } from "../core/error.ts";
 import {
+  EXTENSION_CALLS_WAITING_MAX,
   EXTENSION_MEMORY_LOOK_MS,
+  EXTENSION_REASON_CHARS_MAX,
   EXTENSION_STEP_MS_MAX,
+  EXTENSION_TOLD_CHARS_MAX,
+  EXTENSION_WAITING_CHARS_MAX,
   EXTENSION_WORK_MS_MAX,
 } from "../core/limits.ts";
+import { ok } from "../core/result.ts";
 import { type Clock, SYSTEM_CLOCK } from "../platform/clock.ts";
 import { ManualClock } from "../platform/manual-clock.fixture.ts";
 import { type ExtensionInstance, type InstanceOptions, makeInstance } from "./instance.ts";
 import { manifestOf } from "./manifest.fixture.ts";
 import type { ThreadNote } from "./thread/messages.ts";
+import { ExtensionThread } from "./thread/thread.ts";
 
 const SLOT = { slotVersion: "2.0.0", schema: { type: "object" }, driftPolicy: "migrate" } as const;
-const MANIFEST = manifestOf("notes", { stateSlot: SLOT, hooks: ["before_tool_call"] });
+const MANIFEST = manifestOf("notes", { stateSlot: SLOT });
+const HOOK = "before_tool_call";
 
 /** The address of a module with this source. */
 function moduleOf(source: string): string {
@@ -42,13 +49,14 @@ async function made(source: string, change: Partial<InstanceOptions> = {}) {
   const dropped: Refusal[] = [];
   const notes: ThreadNote[] = [];
   const answer = await makeInstance({
-    manifest: MANIFEST,
+    manifest: source.includes(HOOK) ? { ...MANIFEST, hooks: [HOOK] } : MANIFEST,
     module: moduleOf(source),
     config: {},
     session: { sessionId: "s1", workspaceCwd: "/work", isResumed: false },
     stored: null,
     clock: PATIENT,
-    hasSecret: (text) => text.includes("hunter22"),
+    startThread: (start, listener) => ok(new ExtensionThread(start, listener)),
+    redact: (text) => text.replaceAll("hunter22", "[gone]"),
     slotBytesMax: () => 1_000,
     noted: (note) => notes.push(note),
     dropped: (why) => dropped.push(why),
@@ -154,6 +162,7 @@ describe("an extension that does what it may not", () => {
     ["throws", "throw new Error('oh')", "oh"],
     ["answers a function", "return () => 1", "what it answers is not valid: "],
     ["answers no verdict", "return { verdict: 'allow' }", "what it answered is no verdict"],
+    ["breaks JSON", "JSON.stringify = () => '{'; return null", "what it answered is no verdict"],
     [
       "takes memory without end",
       "const all = []; for (;;) all.push([...'x'.repeat(1e4)])",
@@ -177,6 +186,20 @@ describe("an extension that does what it may not", () => {
     expect(dropped).toMatchObject([{ details: { extension: "notes", step: "before_tool_call" } }]);
     expect(dropped[0]?.details.reason).toContain(reason);
     expect(await instance.hook("before_tool_call", {})).toMatchObject({ ok: false });
+  });
+
+  it("does not come up without a function for a hook of its manifest", async () => {
+    const { answer } = await made("export default () => ({ hooks: {} });", {
+      manifest: { ...MANIFEST, hooks: ["before_ask"] },
+    });
+    const reason = "its manifest has the hook before_ask, and its module has no such function";
+    expect(answer).toEqual({ ok: false, refusal: failed("make", reason) });
+  });
+
+  it("is told of hooks that its manifest does not have", async () => {
+    const { notes } = await instanceOf("export default () => ({ hooks: { before_ask() {} } });");
+    const text = "its hook before_ask is never asked: its manifest has it not";
+    expect(notes).toEqual([{ kind: "log", text }]);
   });
 
   it("P10: is ended in the middle of a loop when it is late", async () => {
@@ -205,8 +228,26 @@ describe("an extension that does what it may not", () => {
     const { instance, dropped } = await instanceOf(
       "export default () => ({ event: () => new Promise(() => {}) })",
     );
-    await Promise.all(Array.from({ length: 300 }, () => instance.tell({})));
-    expect(dropped).toEqual([failed("event", "it is too slow: 256 calls wait for it")]);
+    const limit = EXTENSION_CALLS_WAITING_MAX;
+    await Promise.all(Array.from({ length: limit + 2 }, () => instance.tell({})));
+    expect(dropped).toEqual([failed("event", `it is too slow: ${limit} calls wait for it`)]);
+  });
+
+  it("P10: is ended when too much text waits for it, and is not told more at a time", async () => {
+    const { instance, dropped } = await instanceOf(
+      `export default () => ({
+        event: ({ n }) => n > 1 && new Promise(() => {}),
+        hooks: { before_tool_call: () => ({ verdict: "pass" }) },
+      })`,
+    );
+    const text = "x".repeat(EXTENSION_TOLD_CHARS_MAX);
+    await instance.tell({ n: 2, text });
+    const unjudged = { verdict: "ask", reason: "it is too large to be judged" };
+    expect(await instance.hook("before_tool_call", { text })).toMatchObject({ value: unjudged });
+    const length = EXTENSION_WAITING_CHARS_MAX / EXTENSION_TOLD_CHARS_MAX + 3;
+    const event = { n: 2, text: text.slice(100) };
+    await Promise.all(Array.from({ length }, () => instance.tell(event)));
+    expect(dropped).toMatchObject([{ details: { reason: expect.stringContaining("too slow") } }]);
   });
 
   it("P10: floods neither the log nor the server with what it prints", async () => {
@@ -238,6 +279,7 @@ describe("what an extension keeps", () => {
     });
     instance.slot?.isStored('{"n":1}');
     expect(instance.slot?.change).toBeNull();
+    instance.turnBegins();
     await keep({ value: { n: 2 } });
     instance.takeBack();
     expect(instance.slot?.change).toBeNull();
@@ -276,10 +318,27 @@ describe("what an extension keeps", () => {
     expect(instance.slot?.change).toBeNull();
   });
 
+  it("P11: is not told of by half, where a reason is cut", async () => {
+    const reason = `"${"x".repeat(EXTENSION_REASON_CHARS_MAX - 5)}hunter22"`;
+    const verdict = `{ verdict: "deny", reason: ${reason} }`;
+    const denies = `export default () => ({ hooks: { before_tool_call: () => (${verdict}) } });`;
+    const { instance } = await instanceOf(denies);
+    const said = await instance.hook("before_tool_call", {});
+    expect(said).toMatchObject({ value: { reason: expect.stringMatching(/^x+\[gone$/) } });
+  });
+
+  it("P11: takes a secret out of what it says when it fails, and cuts that then", async () => {
+    const fault = `throw new Error("x".repeat(508) + "hunter22");`;
+    const source = `export default () => ({ hooks: { ${HOOK}() { ${fault} } } });`;
+    const { instance, dropped } = await instanceOf(source);
+    await instance.hook(HOOK, {});
+    expect(JSON.stringify(dropped)).toContain("xxx[gon");
+  });
+
   it("P11: is not stored if a secret became known since that is in it", async () => {
     let secret = "hunter22";
-    const hasSecret = (text: string) => text.includes(secret);
-    const { instance, dropped } = await instanceOf(keeps, { hasSecret });
+    const redact = (text: string) => text.replaceAll(secret, "[gone]");
+    const { instance, dropped } = await instanceOf(keeps, { redact });
     await instance.hook("before_tool_call", { value: { word: "a new key" } });
     secret = "a new key";
     expect(instance.change).toBeNull();

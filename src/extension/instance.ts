@@ -1,11 +1,16 @@
 import { type Refusal, refusal, sentenceOf } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
-import { EXTENSION_STEP_MS_MAX, EXTENSION_WORK_MS_MAX } from "../core/limits.ts";
+import {
+  EXTENSION_REASON_CHARS_MAX,
+  EXTENSION_STEP_MS_MAX,
+  EXTENSION_TOLD_CHARS_MAX,
+  EXTENSION_WORK_MS_MAX,
+} from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { LifeStep } from "../platform/life.ts";
 import type { SessionFacts } from "./contract.ts";
-import { type HookName, type HookVerdict, readVerdict } from "./hook.ts";
+import { type HookName, type HookVerdict, PASS, readVerdict } from "./hook.ts";
 import { failureOf, type Startable } from "./life.ts";
 import type { ExtensionManifest } from "./manifest.ts";
 import {
@@ -17,9 +22,11 @@ import {
   SlotDraft,
   type StoredSlot,
   slotText,
+  type UnstoredSlot,
 } from "./slot.ts";
 import type { ExtensionAnswer, ThreadNote } from "./thread/messages.ts";
-import { ExtensionThread, type ThreadRequest } from "./thread/thread.ts";
+import type { ThreadRequest } from "./thread/thread.ts";
+import type { RunningThread, StartThread } from "./thread/threads.ts";
 
 /** What an extension is brought up with in one session. */
 export interface InstanceOptions {
@@ -30,9 +37,14 @@ export interface InstanceOptions {
   readonly session: SessionFacts;
   /** Its slot as the store has it. */
   readonly stored: SlotBytes | null;
+  /** What it kept before it was restarted, where no snapshot has that yet. */
+  readonly unstored?: UnstoredSlot;
+  /** Aborted when its session does not wait any more for it to come up. */
+  readonly timeIsUp?: AbortSignal;
   readonly clock: Pick<Clock, "after">;
-  /** Whether a text has a secret that is known, which must not be stored (P11). */
-  hasSecret(text: string): boolean;
+  readonly startThread: StartThread;
+  /** The text without secrets that are known, which must not be stored (P11). */
+  redact(text: string): string;
   /** It said something for the log, or was refused a slot that is not its own. */
   noted(note: ThreadNote): void;
   /** How many bytes its slot may have beside all others of the session. */
@@ -46,7 +58,8 @@ export interface InstanceOptions {
  * thread, and a slot of another version is brought to its own. Refused, nothing of it is left.
  */
 export async function makeInstance(options: InstanceOptions): Promise<Result<ExtensionInstance>> {
-  const delivery = deliveryOf(options.manifest, options.stored);
+  const { manifest, stored, unstored = stored } = options;
+  const delivery = deliveryOf(manifest, unstored);
   if (delivery.kind === "withheld") return { ok: false, refusal: delivery.refusal };
   const instance = new ExtensionInstance(options, delivery);
   const why = await instance.made(delivery.kind === "to be migrated" ? delivery.stored : null);
@@ -60,7 +73,9 @@ export async function makeInstance(options: InstanceOptions): Promise<Result<Ext
 export class ExtensionInstance implements Startable {
   readonly id: string;
   readonly #options: InstanceOptions;
-  readonly #thread: ExtensionThread;
+  /** The text of its slot as it is delivered. */
+  readonly #delivered: string | null;
+  #thread: RunningThread | null = null;
   /** Null if it keeps nothing. */
   readonly slot: SlotDraft | null;
   /** Whether the thread does not know yet what its slot is now. */
@@ -72,27 +87,42 @@ export class ExtensionInstance implements Startable {
   #work = "make";
 
   constructor(options: InstanceOptions, delivery: SlotDelivery) {
-    const { manifest, config, session, module } = options;
-    const { id, stateSlot } = manifest;
+    const { id, stateSlot } = options.manifest;
     this.id = id;
     this.#options = options;
     const text = delivery.kind === "as it is" ? JSON.stringify(delivery.value) : null;
-    this.slot = stateSlot && new SlotDraft(stateSlot, text);
-    this.#thread = new ExtensionThread(
-      { module, id, config: JSON.stringify(config), slot: text, stateSlot, session },
-      {
-        clock: options.clock,
-        ended: (why) => this.#ended(why),
-        noted: (note) => options.noted(note),
-      },
-    );
+    this.#delivered = text;
+    const isUnstored = options.unstored !== undefined;
+    const isOther = delivery.kind === "to be migrated" || isUnstored;
+    this.slot = stateSlot && new SlotDraft(stateSlot, isOther ? "another version" : { text });
+    if (!isUnstored) return;
+    this.slot?.set(text);
+    this.slot?.turnBegins();
   }
 
   /** Has the module loaded, and the slot migrated if that is due; answers why that failed. */
   async made(old: StoredSlot | null): Promise<Refusal | null> {
+    const started = this.#started();
+    if (!started.ok) return started.refusal;
+    this.#thread = started.value;
+    const { timeIsUp } = this.#options;
+    const end = () => this.end(String(timeIsUp?.reason));
+    timeIsUp?.addEventListener("abort", end, { once: true });
+    if (timeIsUp?.aborted === true) end();
     const made = await this.#ask({ work: "make", msMax: EXTENSION_STEP_MS_MAX });
     if (!made.ok) return made.refusal;
     return old === null ? null : this.#migrate(old);
+  }
+
+  #started(): Result<RunningThread> {
+    const { manifest, config, session, module, clock, startThread } = this.#options;
+    const noted = (note: ThreadNote) => this.#noted(note);
+    const { id, stateSlot, hooks } = manifest;
+    const slot = this.#delivered;
+    return startThread(
+      { module, id, config: JSON.stringify(config), slot, stateSlot, hooks, session },
+      { clock, ended: (why) => this.#ended(why), noted },
+    );
   }
 
   async #migrate(old: StoredSlot): Promise<Refusal | null> {
@@ -103,7 +133,7 @@ export class ExtensionInstance implements Startable {
       const details = { extension: this.id, stored: old.version, reason: reasonIn(asked.refusal) };
       return refusal("slot_migration_failed", details);
     }
-    const migrated = migratedSlot(manifest, old.version, JSON.parse(asked.value.text));
+    const migrated = migratedSlot(manifest, old.version, parsed(asked.value.text));
     if (!migrated.ok) return migrated.refusal;
     this.slot?.set(JSON.stringify(migrated.value));
     this.#isSlotNews = true;
@@ -118,9 +148,13 @@ export class ExtensionInstance implements Startable {
   /** What it says to a hook that its manifest has. One that fails here is ended. */
   async hook(hook: HookName, facts: object): Promise<Result<HookVerdict>> {
     const about = JSON.stringify(facts);
+    if (about.length > EXTENSION_TOLD_CHARS_MAX) return ok(UNJUDGED);
     const asked = await this.#ask({ work: "hook", hook, about, msMax: EXTENSION_WORK_MS_MAX });
     if (!asked.ok) return this.#failed(asked.refusal);
-    const verdict = readVerdict(JSON.parse(asked.value.text));
+    // What is over cannot be judged any more.
+    if (hook.startsWith("after_")) return ok(PASS);
+    // Before its reason is cut: half a secret is not known for one.
+    const verdict = readVerdict(parsed(this.#options.redact(asked.value.text)));
     if (verdict !== null) return ok(verdict);
     return this.#failed(failureOf(this.id, hook, "what it answered is no verdict"));
   }
@@ -128,8 +162,14 @@ export class ExtensionInstance implements Startable {
   /** Tells it of an event. One that fails at that is ended. */
   async tell(event: object): Promise<void> {
     const about = JSON.stringify(event);
+    if (about.length > EXTENSION_TOLD_CHARS_MAX) return;
     const asked = await this.#ask({ work: "event", about, msMax: EXTENSION_WORK_MS_MAX });
     if (!asked.ok) this.#failed(asked.refusal);
+  }
+
+  /** What it keeps from here on is of a turn. */
+  turnBegins() {
+    this.slot?.turnBegins();
   }
 
   /** The turn came to nothing, and so did what it kept in it. */
@@ -142,19 +182,19 @@ export class ExtensionInstance implements Startable {
   /** What the next snapshot has to write of its slot; a secret that became known since ends it. */
   get change(): SlotChange | null {
     const text = this.slot?.text ?? null;
-    if (text === null || !this.#options.hasSecret(text)) return this.slot?.change ?? null;
+    if (text === null || !this.#hasSecret(text)) return this.slot?.change ?? null;
     this.#failed(refusal("secret_leak", { paths: `slot ${this.id}` }));
     return null;
   }
 
   end(why: string) {
     this.#isEnding = true;
-    this.#thread.end(why);
+    this.#thread?.end(why);
   }
 
   /** Resolves when its thread is gone. */
   get gone(): Promise<void> {
-    return this.#thread.gone;
+    return this.#thread?.gone ?? Promise.resolve();
   }
 
   async #ask(request: ThreadRequest): Promise<Result<ExtensionAnswer>> {
@@ -164,13 +204,14 @@ export class ExtensionInstance implements Startable {
     this.#isSlotNews = false;
     const takenBack = this.#takenBack;
     try {
-      const answer = await this.#thread.ask({ ...request, ...slot });
+      const answer = await this.#thread?.ask({ ...request, ...slot });
+      if (answer === undefined) return this.#failed(failureOf(this.id, work, "it has no thread"));
       const isCurrent = answer.slot !== undefined && takenBack === this.#takenBack;
       const kept = isCurrent ? this.#keep(answer.slot ?? null) : null;
       return kept === null ? ok(answer) : { ok: false, refusal: kept };
     } catch (thrown) {
-      const why = failureOf(this.id, work, thrown instanceof Error ? thrown.message : "");
-      return { ok: false, refusal: why };
+      const said = thrown instanceof Error ? thrown.message : "";
+      return { ok: false, refusal: this.#failureOf(work, said) };
     }
   }
 
@@ -181,8 +222,12 @@ export class ExtensionInstance implements Startable {
     return checked.ok ? null : this.#failed(checked.refusal).refusal;
   }
 
+  #hasSecret(text: string): boolean {
+    return this.#options.redact(text) !== text;
+  }
+
   #checked(text: string): Result<string> {
-    if (this.#options.hasSecret(text)) return fail("secret_leak", { paths: `slot ${this.id}` });
+    if (this.#hasSecret(text)) return fail("secret_leak", { paths: `slot ${this.id}` });
     const limit = this.#options.slotBytesMax();
     if (Buffer.byteLength(text) > limit) {
       return fail("slot_too_large", { extension: this.id, limit });
@@ -201,9 +246,22 @@ export class ExtensionInstance implements Startable {
   #ended(why: string) {
     if (this.#isEnding) return;
     this.#isEnding = true;
-    this.#options.dropped(failureOf(this.id, this.#work, why));
+    this.#options.dropped(this.#failureOf(this.#work, why));
+  }
+
+  /** What it says is cut as the reason of a failure is. */
+  #noted({ kind, text }: ThreadNote) {
+    const { redact, noted } = this.#options;
+    noted({ kind, text: redact(text).slice(0, EXTENSION_REASON_CHARS_MAX).toWellFormed() });
+  }
+
+  /** In its own words, which are cut when secrets are out of them: half of one is not known. */
+  #failureOf(work: string, said: string): Refusal {
+    return failureOf(this.id, work, this.#options.redact(said));
   }
 }
+
+const UNJUDGED: HookVerdict = { verdict: "ask", reason: "it is too large to be judged" };
 
 /** A refusal as the reason of another one. */
 function reasonIn(why: Refusal): string {

@@ -6,6 +6,7 @@ import { isContractKnown, isInRange } from "../core/version.ts";
 import { HOOKS, type HookName } from "./hook.ts";
 import { type DataFault, plainText } from "./plain-data.ts";
 import { schemaFault, valueFault } from "./schema.ts";
+import { shapeFaults } from "./shape-fault.ts";
 
 /** The version of the contract in contract.ts. */
 export const EXTENSION_CONTRACT_VERSION = "1.0.0";
@@ -65,7 +66,7 @@ export interface ExtensionManifest {
 }
 
 /** It names a folder and a slot, so it is plain; dots are left to the slots of the server. */
-const ID = /^[a-z0-9][a-z0-9-]{0,63}$/;
+export const EXTENSION_ID = /^[a-z0-9][a-z0-9-]{0,63}$/;
 const ID_RULE = "it must have small letters, digits and dashes, at most 64";
 
 /** A file beside the manifest or below it; nothing above. */
@@ -76,14 +77,14 @@ const WORDS_MAX = 64;
 
 const SHAPE = z.strictObject({
   $schema: z.string().optional(),
-  id: z.string().regex(ID, ID_RULE),
+  id: z.string().regex(EXTENSION_ID, ID_RULE),
   kind: z.enum(["extension", "store", "workflow"]),
   version: VERSION_TEXT,
   contractVersion: VERSION_TEXT,
   requiredCoreVersion: z.string().max(256),
   main: z.string().regex(MAIN, "it must be a .js or .ts file in the extension's own folder"),
   description: z.string().max(1_024).default(""),
-  dependsOn: z.record(z.string().regex(ID, ID_RULE), z.string().max(256)).default({}),
+  dependsOn: z.record(z.string().regex(EXTENSION_ID, ID_RULE), z.string().max(256)).default({}),
   configSchema: z
     .custom<JsonObject>(isObject, "it must be an object")
     .default({ type: "object", additionalProperties: false }),
@@ -110,23 +111,34 @@ export function readExtensionManifest(
   value: unknown,
   coreVersion: string,
 ): Result<ExtensionManifest> {
-  const name = isObject(value) && typeof value.id === "string" ? value.id.slice(0, 64) : "?";
-  const unfit = ({ path, reason }: DataFault) => {
-    return fail("invalid_extension", { extension: name, path: path || "its manifest", reason });
-  };
+  const { manifest, faults } = judged(value, coreVersion);
+  const [first] = faults;
+  if (first === undefined && manifest !== null) return ok(manifest);
+  const extension = isObject(value) && typeof value.id === "string" ? value.id.slice(0, 64) : "?";
+  const path = first?.path || "its manifest";
+  return fail("invalid_extension", { extension, path, reason: first?.reason ?? "" });
+}
+
+/** All that is wrong with a manifest, for its author. */
+export function manifestFaults(value: unknown, coreVersion: string): readonly DataFault[] {
+  return judged(value, coreVersion).faults;
+}
+
+function judged(value: unknown, coreVersion: string) {
   const read = SHAPE.safeParse(value);
   if (!read.success) {
-    const [issue] = read.error.issues;
-    return unfit({ path: issue?.path.join(".") ?? "", reason: issue?.message ?? "no manifest" });
+    return { manifest: null, faults: shapeFaults(read.error, Object.keys(SHAPE.shape)) };
   }
   const { $schema: _, loadedCardinality, activeCardinality, ...manifest } = read.data;
-  const fault =
-    versionFault(manifest, coreVersion) ??
-    cardinalityFault(manifest.kind, { loaded: loadedCardinality, active: activeCardinality }) ??
-    dependencyFault(manifest) ??
-    innerSchemaFault("configSchema", manifest.configSchema) ??
-    innerSchemaFault("stateSlot.schema", manifest.stateSlot?.schema ?? {});
-  return fault === null ? ok(manifest) : unfit(fault);
+  const cardinality = { loaded: loadedCardinality, active: activeCardinality };
+  const found = [
+    versionFault(manifest, coreVersion),
+    cardinalityFault(manifest.kind, cardinality),
+    dependencyFault(manifest),
+    innerSchemaFault("configSchema", manifest.configSchema),
+    innerSchemaFault("stateSlot.schema", manifest.stateSlot?.schema ?? {}),
+  ];
+  return { manifest, faults: found.filter((fault) => fault !== null) };
 }
 
 type Shape = Pick<

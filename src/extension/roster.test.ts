@@ -25,7 +25,8 @@ function stage(behaviour: Behaviour = {}) {
     },
     end: (why: string) => void (why === "it was disposed of" || heard.push(`${id} ended`)),
   });
-  const options = { clock, stepMsMax: 1_000, tell: (event: StepEvent) => told.push(event) };
+  const tell = (event: StepEvent) => told.push(event);
+  const options = { clock, stepMsMax: 1_000, upMsMax: 2_500, tell };
   const wanted = (
     id: string,
     needs: readonly string[] = [],
@@ -105,6 +106,32 @@ describe("the extensions of a session", () => {
     clock.advance(1_000);
     expect(await down).toEqual([failed("b", "deactivate", "it took longer than 1000 ms")]);
     expect(heard.at(-1)).toBe("b ended");
+  });
+
+  it("P10: share the time to come up; what is not up by then is left out", async () => {
+    const { clock, heard, roster, wanted } = stage();
+    const hanging = (id: string): WantedExtension => ({
+      ...wanted(id),
+      make: (timeIsUp) => {
+        heard.push(`${id} make`);
+        const made = Promise.withResolvers<never>();
+        timeIsUp.addEventListener("abort", () => made.reject(new Error(String(timeIsUp.reason))));
+        return made.promise;
+      },
+    });
+    const up = roster.bringUp([wanted("a"), hanging("b"), wanted("c"), wanted("d", ["c"])]);
+    await expect.poll(() => heard.at(-1)).toBe("b make");
+    clock.advance(2_500);
+    expect(await up).toMatchObject({ ok: true });
+    expect(heard).toEqual(["a init", "a activate", "b make"]);
+    expect(roster.active).toEqual(["a"]);
+    const late = "all extensions of the session together took longer than 2500 ms";
+    expect(roster.leftOut).toMatchObject([
+      { id: "b", why: failed("b", "make", late) },
+      { id: "c", why: failed("c", "make", late) },
+      { id: "d", why: { details: { path: "d -> c" } } },
+    ]);
+    expect(clock.runningCount).toBe(0);
   });
 
   it("are all taken down, even if some fail, and the failures come together", async () => {

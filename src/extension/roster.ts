@@ -10,8 +10,16 @@ export interface WantedExtension {
   readonly manifest: Pick<ExtensionManifest, "id" | "version" | "dependsOn">;
   /** A new session is not made without it. A session that is there goes on all the same. */
   readonly isCritical: boolean;
-  /** Makes what its steps are taken by; refused, it is left out. */
-  make(): Promise<Result<Startable>>;
+  /**
+   * Makes what its steps are taken by; refused, it is left out. When time is up for all of them it
+   * is ended where it is, with the signal's reason.
+   */
+  make(timeIsUp: AbortSignal): Promise<Result<Startable>>;
+}
+
+interface RosterOptions extends LifeOptions {
+  /** For all together. */
+  readonly upMsMax: number;
 }
 
 /** One that was left out, and why. */
@@ -26,11 +34,11 @@ export interface LeftOut {
  * out, with all that depends on it.
  */
 export class ExtensionRoster {
-  readonly #options: LifeOptions;
+  readonly #options: RosterOptions;
   readonly #up: ExtensionLife[] = [];
   readonly #leftOut = new Map<string, Refusal>();
 
-  constructor(options: LifeOptions) {
+  constructor(options: RosterOptions) {
     this.#options = options;
   }
 
@@ -44,19 +52,15 @@ export class ExtensionRoster {
   }
 
   /**
-   * Brings them up. If a critical one does not come up, all are taken down again and the answer is
-   * why.
+   * Brings up those that are not up, as far as the time for all goes. If a critical one does not
+   * come up, all are taken down again and the answer is why.
    */
   async bringUp(wanted: readonly WantedExtension[]): Promise<Result<void>> {
     const byId = new Map(wanted.map((one) => [one.manifest.id, one]));
     const { order, refused } = startSequence(wanted.map(({ manifest }) => manifest));
     for (const [id, why] of refused) this.#leftOut.set(id, why);
-    for (const { id } of order) {
-      const one = byId.get(id);
-      const why = one === undefined ? null : await this.#start(one);
-      if (why !== null) this.#leftOut.set(id, why);
-      if (why !== null && one?.isCritical) break;
-    }
+    const ordered = order.flatMap(({ id }) => byId.get(id) ?? []);
+    await this.#startAll(ordered.filter(({ manifest }) => !this.active.includes(manifest.id)));
     const critical = wanted.find(({ manifest, isCritical }) => {
       return isCritical && this.#leftOut.has(manifest.id);
     });
@@ -82,10 +86,44 @@ export class ExtensionRoster {
     return failures;
   }
 
-  async #start({ manifest, make }: WantedExtension): Promise<Refusal | null> {
+  /** Takes these down, in the same order; none that is not among them may depend on one. */
+  async takeSomeDown(ids: ReadonlySet<string>): Promise<readonly Refusal[]> {
+    const failures: Refusal[] = [];
+    for (const life of this.#up.filter(({ id }) => ids.has(id)).reverse()) {
+      this.#up.splice(this.#up.indexOf(life), 1);
+      failures.push(...(await ended(life)));
+    }
+    for (const id of ids) this.#leftOut.delete(id);
+    return failures;
+  }
+
+  /** One after the other; not further than to a critical one that fails. */
+  async #startAll(ordered: readonly WantedExtension[]): Promise<void> {
+    const { clock, upMsMax } = this.#options;
+    const reason = `all extensions of the session together took longer than ${upMsMax} ms`;
+    let current = new AbortController();
+    const callOff = clock.after(upMsMax, () => current.abort(reason));
+    for (const one of ordered) {
+      const { id } = one.manifest;
+      this.#leftOut.delete(id);
+      // What is up by then has nothing to do with the signal any more.
+      if (!current.signal.aborted) current = new AbortController();
+      const why = await this.#start(one, current.signal);
+      if (why === null) continue;
+      this.#leftOut.set(id, why);
+      if (one.isCritical) break;
+    }
+    callOff();
+  }
+
+  async #start(
+    { manifest, make }: WantedExtension,
+    timeIsUp: AbortSignal,
+  ): Promise<Refusal | null> {
     const missing = this.#missing(manifest) ?? this.#crowded();
     if (missing !== null) return missing;
-    const made = await madeBy(make, manifest.id);
+    if (timeIsUp.aborted) return failureOf(manifest.id, "make", String(timeIsUp.reason));
+    const made = await madeBy(() => make(timeIsUp), manifest.id);
     if (!made.ok) return made.refusal;
     const life = new ExtensionLife(made.value, this.#options);
     const why = (await life.take("init")) ?? (await life.take("activate"));
@@ -116,7 +154,10 @@ export class ExtensionRoster {
 }
 
 /** The system may have no thread for it, and no session fails for that (P6). */
-async function madeBy(make: WantedExtension["make"], id: string): Promise<Result<Startable>> {
+async function madeBy(
+  make: () => Promise<Result<Startable>>,
+  id: string,
+): Promise<Result<Startable>> {
   try {
     return await make();
   } catch (thrown) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EXTENSION_SLOT_BYTES_MAX } from "../core/limits.ts";
-import { checkSlotAccess, deliveryOf, migratedSlot, slotText } from "./slot.ts";
+import { checkSlotAccess, deliveryOf, migratedSlot, SlotDraft, slotText } from "./slot.ts";
 
 type Policy = "migrate" | "warn" | "reject";
 
@@ -125,5 +125,32 @@ describe("what an owner keeps", () => {
 
   it("is nothing if its manifest declares no slot", () => {
     expect(slotText(KEPT, {})).toMatchObject({ refusal: { code: "slot_invalid" } });
+  });
+});
+
+describe("a slot between two snapshots", () => {
+  const bytes = (text: string) => new TextEncoder().encode(text);
+
+  it("is what it was when the turn began, if that turn comes to nothing", () => {
+    const draft = new SlotDraft({ slotVersion: "2.0.0" }, { text: "1" });
+    draft.set("2");
+    draft.turnBegins();
+    draft.set("3");
+    draft.takeBack();
+    const slot = { version: "2.0.0", payload: bytes("2") };
+    expect(draft.change).toEqual({ kind: "write", slot });
+  });
+
+  it("P6: loses nothing of a migrated slot if the first turn comes to nothing", () => {
+    const draft = new SlotDraft({ slotVersion: "2.0.0" }, "another version");
+    draft.set('{"n":1}');
+    draft.turnBegins();
+    draft.takeBack();
+    expect(draft.text).toBe('{"n":1}');
+    // The old one goes when its owner keeps none, although nothing of the new version is stored.
+    draft.set(null);
+    expect(draft.change).toEqual({ kind: "remove" });
+    draft.isStored(null);
+    expect(draft.change).toBeNull();
   });
 });

@@ -28,6 +28,9 @@ export interface SlotBytes {
   readonly payload: Uint8Array;
 }
 
+/** What is to be stored of a slot and is not yet; null is nothing. */
+export type UnstoredSlot = SlotBytes | null;
+
 /**
  * Decides by the versions and the policy of the owner. The owner's own code is not asked here: a
  * migration comes afterwards, and is checked by `migratedSlot`.
@@ -108,20 +111,25 @@ export type SlotChange =
   | { readonly kind: "write"; readonly slot: SlotBytes }
   | { readonly kind: "remove" };
 
+/** What the store has of a slot: a text, none, or one that waits to be migrated. */
+type StoredDraft = { readonly text: string | null } | "another version";
+
 /**
  * The slot of one extension between two snapshots: what is stored, and what it is to become. The
  * store has what a finished turn left; what a turn has done to it so far can be taken back.
  */
 export class SlotDraft {
   readonly #version: string;
-  #stored: string | null;
+  #stored: StoredDraft;
+  /** What it was when the turn began. */
+  #before: string | null;
   #now: string | null;
 
-  /** `stored` is null if nothing is, or if what is has another version than it will be kept in. */
-  constructor({ slotVersion }: Pick<SlotDeclaration, "slotVersion">, stored: string | null) {
+  constructor({ slotVersion }: Pick<SlotDeclaration, "slotVersion">, stored: StoredDraft) {
     this.#version = slotVersion;
     this.#stored = stored;
-    this.#now = stored;
+    this.#now = stored === "another version" ? null : stored.text;
+    this.#before = this.#now;
   }
 
   /** What its owner keeps by now. */
@@ -135,7 +143,7 @@ export class SlotDraft {
 
   /** Null if what is stored is what it is to be. */
   get change(): SlotChange | null {
-    if (this.#now === this.#stored) return null;
+    if (this.#stored !== "another version" && this.#now === this.#stored.text) return null;
     if (this.#now === null) return { kind: "remove" };
     const payload = new TextEncoder().encode(this.#now);
     return { kind: "write", slot: { version: this.#version, payload } };
@@ -143,11 +151,16 @@ export class SlotDraft {
 
   /** A snapshot that has this text is durable; what came after it is still to be stored. */
   isStored(text: string | null) {
-    this.#stored = text;
+    this.#stored = { text };
+  }
+
+  /** What is kept by now stays, also if the turn comes to nothing. */
+  turnBegins() {
+    this.#before = this.#now;
   }
 
   /** The turn came to nothing, and so did what it did here. */
   takeBack() {
-    this.#now = this.#stored;
+    this.#now = this.#before;
   }
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants, type Dirent } from "node:fs";
-import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { EXTENSION_CODE_BYTES_MAX, EXTENSION_ENTRIES_MAX } from "../../core/limits.ts";
 import { fileFault } from "../../platform/file-fault.ts";
@@ -96,6 +96,7 @@ function hashOf(files: ReadonlyMap<string, Uint8Array>): string {
  * copy that is there already is taken if it is what it should be.
  */
 export async function copyCode({ files, hash }: ExtensionCode, below: string): Promise<string> {
+  await markAsModules(below);
   const place = join(below, hash);
   const { code } = await readCode(place);
   if (code?.hash === hash) return place;
@@ -112,4 +113,16 @@ export async function copyCode({ files, hash }: ExtensionCode, below: string): P
     if ((await readCode(place)).code?.hash !== hash) throw thrown;
   });
   return place;
+}
+
+const MODULES = `${JSON.stringify({ type: "module" })}\n`;
+
+/** Its `.js` files are ES modules, also if a folder further up says that those in it are not. */
+async function markAsModules(below: string): Promise<void> {
+  const path = join(below, "package.json");
+  if ((await readFile(path, "utf8").catch(() => "")) === MODULES) return;
+  await mkdir(below, { recursive: true, mode: 0o700 });
+  const unfinished = join(below, `.package-${randomUUID()}`);
+  await writeFile(unfinished, MODULES, { mode: 0o600, flag: "wx" });
+  await rename(unfinished, path);
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { EXTENSION_CODE_BYTES_MAX } from "../../core/limits.ts";
+import { EXTENSION_CODE_BYTES_MAX, EXTENSIONS_FOUND_MAX } from "../../core/limits.ts";
 import { manifestOf } from "../manifest.fixture.ts";
 import { readCode } from "./code.ts";
 import { discover, type ExtensionLocations, moduleOf } from "./discovery.ts";
@@ -116,6 +116,33 @@ describe("extensions", () => {
   });
 });
 
+describe("a place of extensions", () => {
+  it("has no links among its folders: their targets could be other code tomorrow", async () => {
+    await extensionAt("elsewhere/linked", "linked");
+    await mkdir(join(root, "home"));
+    await symlink(join(root, "elsewhere/linked"), join(root, "home/linked"));
+    const { names, reasons } = await looked();
+    expect(names).toEqual([]);
+    expect(reasons).toEqual([
+      "home linked: invalid_extension it is a link, whose target may be other code tomorrow; " +
+        "put the folder itself here",
+    ]);
+  });
+
+  it("is told of if it cannot be looked into, or has more than a place of extensions", async () => {
+    await write("home", "a file");
+    for (let n = 0; n <= EXTENSIONS_FOUND_MAX; n += 1) {
+      await mkdir(join(root, `workspace/e${n}`), { recursive: true });
+    }
+    const { names, refused } = await looked();
+    expect(names).toEqual([]);
+    expect(refused.map(({ id, why }) => `${id}: ${why.details.reason}`)).toEqual([
+      "home: a part of its path is a file; check its path",
+      `workspace: it has more than ${EXTENSIONS_FOUND_MAX} folders; move some away`,
+    ]);
+  });
+});
+
 describe("an extension with the id of another", () => {
   it("stays if it is nearer to the operator, so that a workspace replaces no guard", async () => {
     for (const place of ["bundled", "home", "workspace"])
@@ -176,7 +203,7 @@ describe("code that is not bundled", () => {
     await writeFile(fileURLToPath(module.value), "damaged");
     expect(await moduleOf(found, below)).toEqual(module);
     expect(await readFile(fileURLToPath(module.value), "utf8")).toBe("export default () => ({})");
-    expect(await readdir(below)).toEqual([found.hash]);
+    expect((await readdir(below)).sort()).toEqual([found.hash, "package.json"].sort());
   });
 
   it("is refused if an agent has edited it between the look and the load", async () => {

@@ -1,3 +1,4 @@
+import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -5,13 +6,14 @@ import { type Refusal, refusal } from "../../core/error.ts";
 import { EXTENSION_MANIFEST_BYTES_MAX, EXTENSIONS_FOUND_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { fileFault } from "../../platform/file-fault.ts";
+import { stripsTypes } from "../../platform/type-stripping.ts";
 import { parseJson } from "../../wire/operator-json.ts";
 import { type ExtensionManifest, readExtensionManifest } from "../manifest.ts";
 import { copyCode, type ExtensionCode, readCode } from "./code.ts";
-import type { TrustList } from "./trust.ts";
+import type { TrustedCode, TrustList } from "./trust.ts";
 
 /** Where an extension was found; those further to the front are nearer to the operator. */
-type ExtensionSource = "bundled" | "package" | "home" | "workspace";
+export type ExtensionSource = "bundled" | "package" | "home" | "workspace";
 
 /** Where extensions are looked for. */
 export interface ExtensionLocations {
@@ -34,12 +36,14 @@ export interface FoundExtension {
 }
 
 /** One that may not, and why. */
-interface RefusedExtension {
+export interface RefusedExtension {
   readonly source: ExtensionSource;
   readonly folder: string;
   /** Its id, or the name of its folder if it has none that can be read. */
   readonly id: string;
   readonly why: Refusal;
+  /** Null if it has none that can be read. */
+  readonly manifest: ExtensionManifest | null;
   /** What an operator would trust; null if it could not be loaded all the same. */
   readonly hash: string | null;
 }
@@ -48,6 +52,8 @@ export interface Discovery {
   /** By id, in no other order. */
   readonly found: readonly FoundExtension[];
   readonly refused: readonly RefusedExtension[];
+  /** What the operator trusts; none if that cannot be told. */
+  readonly trusted: readonly TrustedCode[];
 }
 
 export interface DiscoveryRules {
@@ -63,12 +69,13 @@ export interface DiscoveryRules {
 export async function discover({ places, trust, coreVersion }: DiscoveryRules): Promise<Discovery> {
   const looked: LookedAt[] = [];
   // One after the other: what is in memory at a time is one extension.
-  for (const { source, folder } of await candidates(places)) {
-    looked.push(await look(source, folder, coreVersion));
+  for (const one of await candidates(places)) {
+    looked.push("why" in one ? one : await look(one, coreVersion));
   }
   const { found, refused } = parted(looked);
   const unique = found.map((one) => namesakeFault(one, found) ?? one);
-  const list = await trust.read();
+  const needsTrust = looked.some(({ source }) => source !== "bundled");
+  const list = needsTrust ? await trust.read() : ok([]);
   const trusted = new Set(list.ok ? list.value.map(({ hash }) => hash) : []);
   const judged = unique.map((one) => {
     if (!isFound(one) || one.source === "bundled" || trusted.has(one.hash)) return one;
@@ -79,6 +86,7 @@ export async function discover({ places, trust, coreVersion }: DiscoveryRules): 
   return {
     found: last.found.toSorted((a, b) => (a.manifest.id < b.manifest.id ? -1 : 1)),
     refused: [...refused, ...last.refused],
+    trusted: list.ok ? list.value : [],
   };
 }
 
@@ -101,62 +109,117 @@ export async function moduleOf(found: FoundExtension, below: string): Promise<Re
   }
 }
 
-type LookedAt = FoundExtension | RefusedExtension;
+export type LookedAt = FoundExtension | RefusedExtension;
 
 function parted(all: readonly LookedAt[]) {
   return { found: all.filter(isFound), refused: all.filter(isRefused) };
 }
 
 function isFound(one: LookedAt): one is FoundExtension {
-  return "manifest" in one;
+  return !isRefused(one);
 }
 
 function isRefused(one: LookedAt): one is RefusedExtension {
-  return !isFound(one);
+  return "why" in one;
 }
 
-/** All folders that may be extensions, those nearer to the operator first. */
+/** A folder that may be an extension. */
+interface FolderToLookAt {
+  readonly source: ExtensionSource;
+  readonly folder: string;
+  readonly isLink: boolean;
+}
+
+/** All that may be extensions, those nearer to the operator first. */
 async function candidates(places: ExtensionLocations) {
-  const at = (source: ExtensionSource, folders: readonly string[]) => {
-    return folders.map((folder) => ({ source, folder }));
-  };
+  const packages = places.packages.map((folder) => {
+    return { source: "package", folder, isLink: false } as const;
+  });
   return [
-    ...at("bundled", await foldersIn(places.bundled)),
-    ...at("package", places.packages),
-    ...at("home", await foldersIn(places.home)),
-    ...at("workspace", await foldersIn(places.workspace)),
+    ...(await candidatesIn("bundled", places.bundled)),
+    ...packages,
+    ...(await candidatesIn("home", places.home)),
+    ...(await candidatesIn("workspace", places.workspace)),
   ];
 }
 
 /** The folders of extensions in a folder, by name; none if it is not there. */
-async function foldersIn(folder: string | null): Promise<readonly string[]> {
-  if (folder === null) return [];
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  const names = entries.filter((one) => one.isDirectory() && !one.name.startsWith("."));
-  const sorted = names.map(({ name }) => join(folder, name)).sort();
-  return sorted.slice(0, EXTENSIONS_FOUND_MAX);
+async function candidatesIn(
+  source: ExtensionSource,
+  place: string | null,
+): Promise<readonly (FolderToLookAt | RefusedExtension)[]> {
+  if (place === null) return [];
+  const entries = await entriesOf(place);
+  if (typeof entries === "string") return [refusedFolder(source, place, entries)];
+  const folders = entries.filter((one) => {
+    return (one.isDirectory() || one.isSymbolicLink()) && !one.name.startsWith(".");
+  });
+  if (folders.length > EXTENSIONS_FOUND_MAX) {
+    const reason = `it has more than ${EXTENSIONS_FOUND_MAX} folders; move some away`;
+    return [refusedFolder(source, place, reason)];
+  }
+  const all = folders.map((one) => {
+    return { source, folder: join(place, one.name), isLink: one.isSymbolicLink() };
+  });
+  return all.toSorted((one, other) => (one.folder < other.folder ? -1 : 1));
+}
+
+/** A text is why they cannot be told. */
+async function entriesOf(place: string): Promise<readonly Dirent[] | string> {
+  try {
+    return await readdir(place, { withFileTypes: true });
+  } catch (thrown) {
+    const isMissing = thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
+    return isMissing ? [] : fileFault(thrown);
+  }
+}
+
+/** None of the extensions in this folder can be loaded. */
+export function refusedFolder(
+  source: ExtensionSource,
+  folder: string,
+  reason: string,
+): RefusedExtension {
+  const id = basename(folder);
+  return { source, folder, id, why: invalid(id, folder, reason), manifest: null, hash: null };
+}
+
+/** Looks at one folder by itself: the code there, and whether it is an extension at all. */
+export function lookAt(folder: string, coreVersion: string): Promise<LookedAt> {
+  return look({ source: "package", folder, isLink: false }, coreVersion);
 }
 
 async function look(
-  source: ExtensionSource,
-  folder: string,
+  { source, folder, isLink }: FolderToLookAt,
   coreVersion: string,
 ): Promise<LookedAt> {
   const name = basename(folder);
-  const refused = (why: Refusal) => ({ source, folder, id: name, why, hash: null });
+  const refused = (why: Refusal) => ({ source, folder, id: name, why, manifest: null, hash: null });
+  if (isLink) return refused(invalid(name, "its folder", LINK));
   const { code, fault } = await readCode(folder);
   if (code === undefined) return refused(invalid(name, "its files", fault));
-  const manifest = manifestIn(code, name, coreVersion);
-  if (!manifest.ok) return refused(manifest.refusal);
-  const { id, main, kind } = manifest.value;
+  const read = manifestIn(code, name, coreVersion);
+  if (!read.ok) return refused(read.refusal);
+  const manifest = read.value;
+  const { id, main, kind } = manifest;
+  const unfit = (path: string, reason: string) => {
+    return { ...refused(invalid(id, path, reason)), id, manifest };
+  };
   if (source !== "package" && id !== name) {
-    return refused(invalid(id, "id", `its folder is called ${name}; both must be the same`));
+    return unfit("id", `its folder is called ${name}; both must be the same`);
   }
-  if (!code.files.has(main)) return refused(invalid(id, "main", `there is no file ${main}`));
-  if (kind === "store") return refused(invalid(id, "kind", "a store is named with --store"));
-  if (kind === "workflow") return refused(invalid(id, "kind", "workflows are not here yet"));
-  return { source, folder, manifest: manifest.value, hash: code.hash };
+  if (!code.files.has(main)) return unfit("main", `there is no file ${main}`);
+  if (/\.m?ts$/.test(main) && !stripsTypes(process.versions.node)) return unfit("main", UNSTRIPPED);
+  if (kind === "store") return unfit("kind", "a store is named with --store");
+  if (kind === "workflow") return unfit("kind", "workflows are not here yet");
+  return { source, folder, manifest, hash: code.hash };
 }
+
+const UNSTRIPPED =
+  "it is TypeScript, which Node 22.18 or newer runs, and this is Node " +
+  `${process.versions.node}; update Node, or compile the extension to JavaScript`;
+
+const LINK = "it is a link, whose target may be other code tomorrow; put the folder itself here";
 
 function manifestIn({ files }: ExtensionCode, name: string, coreVersion: string) {
   const bytes = files.get("extension.json");
@@ -195,7 +258,7 @@ function refusedFor(
   why: Refusal,
   hash: string | null,
 ): RefusedExtension {
-  return { source, folder, id: manifest.id, why, hash };
+  return { source, folder, id: manifest.id, why, manifest, hash };
 }
 
 function untrusted({ manifest, folder, hash }: FoundExtension): Refusal {

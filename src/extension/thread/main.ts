@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { sentenceOf } from "../../core/error.ts";
 import { isObject } from "../../core/json.ts";
-import { EXTENSION_NOTES_MAX, EXTENSION_REASON_CHARS_MAX } from "../../core/limits.ts";
+import { EXTENSION_NOTES_MAX, EXTENSION_SAID_CHARS_MAX } from "../../core/limits.ts";
 import type { Extension, ExtensionHost } from "../contract.ts";
 import { type PlainData, plainText } from "../plain-data.ts";
 import { checkSlotAccess, slotText } from "../slot.ts";
@@ -27,7 +27,7 @@ let extension: Extension = {};
 
 function note(kind: ThreadNote["kind"], text: string) {
   if (notes.length >= EXTENSION_NOTES_MAX) return;
-  notes.push({ kind, text: text.slice(0, EXTENSION_REASON_CHARS_MAX) });
+  notes.push({ kind, text: text.slice(0, EXTENSION_SAID_CHARS_MAX) });
 }
 
 /** Throws for any slot but its own, and has that told. */
@@ -71,13 +71,28 @@ async function make(): Promise<void> {
   const made: unknown = await makes(host);
   if (!isObject(made)) throw new Error("its default export answers no extension");
   extension = made;
+  compareHooks();
+}
+
+/** A guard that has no function for what it is asked must not be thought to let it pass. */
+function compareHooks() {
+  const named: ReadonlySet<string> = new Set(start.hooks);
+  const has = (hook: string) => typeof Reflect.get(Object(extension.hooks), hook) === "function";
+  const missing = start.hooks.find((hook) => !has(hook));
+  if (missing !== undefined) {
+    throw new Error(`its manifest has the hook ${missing}, and its module has no such function`);
+  }
+  for (const hook of Object.keys(extension.hooks ?? {})) {
+    if (!named.has(hook)) note("log", `its hook ${hook} is never asked: its manifest has it not`);
+  }
 }
 
 async function done({ work, hook = "", about }: ExtensionCall): Promise<unknown> {
   if (work === "make") return make();
   if (work === "hook") {
     const asked: unknown = Reflect.get(Object(extension.hooks), hook);
-    return typeof asked === "function" ? asked.call(extension.hooks, JSON.parse(about)) : null;
+    if (typeof asked !== "function") throw new Error(`it has no function ${hook} any more`);
+    return asked.call(extension.hooks, JSON.parse(about));
   }
   const asked: unknown = extension[work];
   if (typeof asked === "function") return asked.call(extension, JSON.parse(about));
@@ -108,7 +123,7 @@ async function outcome(call: ExtensionCall): Promise<Pick<ExtensionAnswer, "isDo
 }
 
 function failed(message: string) {
-  return { isDone: false, text: message.slice(0, EXTENSION_REASON_CHARS_MAX) };
+  return { isDone: false, text: message.slice(0, EXTENSION_SAID_CHARS_MAX) };
 }
 
 start.port.on("message", (call: ExtensionCall) => {

@@ -3,11 +3,12 @@ import { isObject } from "../../core/json.ts";
 import {
   EXTENSION_ANSWER_BYTES_MAX,
   EXTENSION_NOTES_MAX,
-  EXTENSION_REASON_CHARS_MAX,
+  EXTENSION_SAID_CHARS_MAX,
   EXTENSION_SLOT_BYTES_MAX,
 } from "../../core/limits.ts";
 import type { LifeStep } from "../../platform/life.ts";
 import type { SessionFacts } from "../contract.ts";
+import type { HookName } from "../hook.ts";
 import type { SlotDeclaration } from "../manifest.ts";
 
 /** What the thread of an extension begins with. */
@@ -21,6 +22,8 @@ export interface ThreadStart {
   readonly config: string;
   readonly slot: string | null;
   readonly stateSlot: SlotDeclaration | null;
+  /** Those that its manifest has. */
+  readonly hooks: readonly HookName[];
   readonly session: SessionFacts;
 }
 
@@ -77,5 +80,5 @@ function isNote(value: unknown): value is ThreadNote {
   if (!isObject(value)) return false;
   const { kind, text } = value;
   const isKind = kind === "log" || kind === "denied";
-  return isKind && typeof text === "string" && text.length <= EXTENSION_REASON_CHARS_MAX;
+  return isKind && typeof text === "string" && text.length <= EXTENSION_SAID_CHARS_MAX;
 }

@@ -4,6 +4,7 @@ import {
   EXTENSION_CALLS_WAITING_MAX,
   EXTENSION_HEAP_MB_MAX,
   EXTENSION_MEMORY_LOOK_MS,
+  EXTENSION_WAITING_CHARS_MAX,
   EXTENSION_YOUNG_HEAP_MB_MAX,
 } from "../../core/limits.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
@@ -22,6 +23,8 @@ export interface ThreadOptions {
   /** It ended, of itself or because it did what it may not. */
   readonly ended: (why: string) => void;
   readonly noted: (note: ThreadNote) => void;
+  /** In a test of its author: what it prints is seen, and the test can end without ending it. */
+  readonly isPlayed?: boolean;
 }
 
 /** What the thread is asked for. */
@@ -60,6 +63,7 @@ export class ExtensionThread {
   readonly #options: ThreadOptions;
   readonly #gone = Promise.withResolvers<void>();
   readonly #waiting: AskedCall[] = [];
+  #waitingChars = 0;
   #current: AskedCall | null = null;
   #calls = 0;
   #why: string | null = null;
@@ -69,11 +73,17 @@ export class ExtensionThread {
     this.#options = options;
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
-    this.#worker = startedWith({ ...start, port: port2 });
+    const { isPlayed = false } = options;
+    this.#worker = startedWith({ ...start, port: port2 }, isPlayed);
     port1.on("message", (value: unknown) => this.#receive(value));
-    // What it prints is read and dropped: it has a log for what the operator is to see.
-    this.#worker.stdout.resume();
-    this.#worker.stderr.resume();
+    if (isPlayed) {
+      this.#worker.unref();
+      port1.unref();
+    } else {
+      // What it prints is read and dropped: it has a log for what the operator is to see.
+      this.#worker.stdout.resume();
+      this.#worker.stderr.resume();
+    }
     this.#worker.on("error", (why: unknown) => this.end(reasonOf(why)));
     this.#worker.on("exit", (code) => {
       this.end(`its thread ended with code ${code}`);
@@ -90,11 +100,14 @@ export class ExtensionThread {
   /** Rejects if it throws, is late, or ends before it has answered. */
   ask(request: ThreadRequest): Promise<ExtensionAnswer> {
     if (this.#why !== null) return Promise.reject(new Error(this.#why));
-    if (this.#waiting.length >= EXTENSION_CALLS_WAITING_MAX) {
-      this.end(`it is too slow: ${EXTENSION_CALLS_WAITING_MAX} calls wait for it`);
+    const { msMax, about = "" } = request;
+    this.#waitingChars += about.length;
+    const { length } = this.#waiting;
+    const isFull = this.#waitingChars > EXTENSION_WAITING_CHARS_MAX;
+    if (isFull || length >= EXTENSION_CALLS_WAITING_MAX) {
+      this.end(`it is too slow: ${length} calls wait for it`);
       return Promise.reject(new Error(this.#why ?? ""));
     }
-    const { msMax } = request;
     const { promise, resolve, reject } = Promise.withResolvers<ExtensionAnswer>();
     const callOff =
       msMax === undefined
@@ -111,6 +124,8 @@ export class ExtensionThread {
     this.#why = why;
     this.#callOffLook();
     this.#port.close();
+    // Its end is waited for.
+    this.#worker.ref();
     void this.#worker.terminate();
     const lost = [this.#current, ...this.#waiting.splice(0)].filter((one) => one !== null);
     this.#current = null;
@@ -126,6 +141,7 @@ export class ExtensionThread {
     const next = this.#waiting.shift();
     if (next === undefined) return;
     this.#current = next;
+    this.#waitingChars -= next.request.about?.length ?? 0;
     this.#calls += 1;
     const { work, hook, about = "null", slot } = next.request;
     const call: ExtensionCall = {
@@ -171,7 +187,7 @@ export class ExtensionThread {
 }
 
 /** Throws if the system has no room for another thread. */
-function startedWith(start: ThreadStart): Worker {
+function startedWith(start: ThreadStart, prints: boolean): Worker {
   try {
     return new Worker(SCRIPT, {
       name: `extension ${start.id}`,
@@ -182,8 +198,8 @@ function startedWith(start: ThreadStart): Worker {
       env: {},
       argv: [],
       execArgv: [],
-      stdout: true,
-      stderr: true,
+      stdout: !prints,
+      stderr: !prints,
     });
   } catch (thrown) {
     start.port.close();
