@@ -13,17 +13,21 @@ import {
 } from "../core/session/visibility.ts";
 import type { AgentMode } from "../core/turn.ts";
 import type { SessionKey, StoredRecord } from "../store/store.ts";
+import type { SeenClient, SessionSummary } from "../wire/session-summary.ts";
+import type { AgentStart } from "./agent/agent-side.ts";
 import { visibleFilter } from "./bus/streams.ts";
 import type { SubscribeRequest } from "./bus/subscription.ts";
 import type { OptionChange } from "./choice/option-changes.ts";
 import type { ExportFormat } from "./export/export.ts";
 import type { SessionHost } from "./host.ts";
+import type { Resumed } from "./life/clients.ts";
 import type { LiveSession } from "./live.ts";
 import type { ClientCommand, PromptRequest, SteerRequest } from "./requests.ts";
 import type { Forked, ForkOptions } from "./side/fork.ts";
 import type { ShellRequest } from "./side/shell.ts";
+import type { TurnWait } from "./view/ended-turn.ts";
 import type { FieldsOptions } from "./view/fields.ts";
-import { type SeenClient, type SessionSummary, summaryOfStored } from "./view/summary.ts";
+import { summaryOfStored } from "./view/summary.ts";
 import type { TranscriptStart } from "./view/transcript.ts";
 
 /**
@@ -73,8 +77,8 @@ export class KnownSession {
   }
 
   /** Brings it back, also if it was closed, and does not wait for its agent (P6). */
-  async resume(actor: Actor): Promise<Result<JoinedSession>> {
-    const resumed = await this.host.resume(this.key, actor);
+  async resume(actor: Actor, start?: AgentStart): Promise<Result<JoinedSession>> {
+    const resumed = await this.host.resume(this.key, actor, start);
     if (!resumed.ok) return resumed;
     const { live, ...how } = resumed.value;
     return ok({ ...how, session: new SessionAccess(this.host, live, this.viewer) });
@@ -95,12 +99,8 @@ interface StatusView extends SessionSummary {
 }
 
 /** A session that a client has created, joined or brought back. */
-export interface JoinedSession {
+export interface JoinedSession extends Omit<Resumed, "live"> {
   readonly session: SessionAccess;
-  /** Whether it was there before. */
-  readonly attached: boolean;
-  /** Why it has no agent, if that is known already. */
-  readonly agentFailure: Refusal | null;
 }
 
 /** A new session that goes on from another one. */
@@ -173,7 +173,7 @@ export class SessionAccess extends KnownSession {
 
   /**
    * Its events, for as long as the viewer sees it; a snapshot, where one is wanted, comes with the
-   * end of the replay.
+   * end of the replay. With a child, its events alone.
    */
   subscribe(
     request: Omit<SubscribeRequest, "snapshot" | "sees" | "userId">,
@@ -257,6 +257,11 @@ export class SessionAccess extends KnownSession {
     return this.host.reads.turn(this.#live, promptId);
   }
 
+  /** The turn when it has its verdict, or as it is when the wait is over. */
+  turnWhenEnded(promptId: PromptId, wait: Omit<TurnWait, "sees">) {
+    return this.host.reads.turnWhenEnded(this.#live, promptId, { ...wait, sees: this.#sees });
+  }
+
   turnOfRecord(recordId: PromptId | TurnId) {
     return this.host.reads.turnOfRecord(this.key, recordId);
   }
@@ -279,6 +284,10 @@ export class SessionAccess extends KnownSession {
 
   tasks() {
     return this.host.side.tasks(this.key);
+  }
+
+  children() {
+    return this.host.side.children(this.key);
   }
 
   cancelTask(shellId: ShellId) {
@@ -313,6 +322,10 @@ export class SessionAccess extends KnownSession {
 
   reloadSkills(actor: Actor) {
     return this.host.choices.reloadSkills(this.key, actor);
+  }
+
+  reloadExtensions() {
+    return this.#live.reloadExtensions();
   }
 
   reloadPersona(actor: Actor) {

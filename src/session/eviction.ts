@@ -2,6 +2,7 @@ import { type Refusal, refusal } from "../core/error.ts";
 import { SUBMIT_TRIES_MAX } from "../core/limits.ts";
 import type { Result } from "../core/result.ts";
 import type { Session } from "../core/session/state.ts";
+import { hasTurn } from "../core/status.ts";
 import type { LiveSession } from "./live.ts";
 
 /** The command came too late and was not looked at: it can be given to the session opened anew. */
@@ -26,7 +27,16 @@ export async function retryIfEvicted<Value>(
  * session anew.
  */
 export function ensureAgent(live: LiveSession): Promise<Refusal | null> {
-  return onceRested(live, () => live.activated());
+  return onceRested(live, async () => (await live.activate()) ?? agentArrival(live));
+}
+
+/** Waits for the agent that is on its way, and asks for no other; answers why there is none. */
+export async function agentArrival(live: LiveSession): Promise<Refusal | null> {
+  const settled = await live.until(({ connection }) => connection.sessionState !== "activating");
+  if (!settled.ok) return settled.refusal;
+  const { sessionState: state } = settled.value.connection;
+  if (state === "ready" || hasTurn(state)) return null;
+  return live.agentFailure ?? refusal("agent_gone", { exit: "before it was ready" });
 }
 
 /** The same, without waiting for the agent: answers when it is durable that one is on its way. */

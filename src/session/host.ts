@@ -10,6 +10,7 @@ import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
 import type { CreationRequest } from "./actor/open.ts";
 import type { Outcome } from "./actor/written.ts";
+import type { AgentStart } from "./agent/agent-side.ts";
 import { SessionStreams, UNHELD } from "./bus/streams.ts";
 import type { SubscribeRequest, Subscription } from "./bus/subscription.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
@@ -59,7 +60,7 @@ export class SessionHost {
 
   constructor(world: SessionWorld, streams = new SessionStreams(world)) {
     this.#world = world;
-    this.reads = new SessionReads(world);
+    this.reads = new SessionReads(world, streams);
     this.#streams = streams;
     this.#exports = world.exports ?? new ExportProcesses(world.clock);
     const isWatched = (live: LiveSession) => this.#streams.isWatched(live);
@@ -71,6 +72,7 @@ export class SessionHost {
     this.#registry = new SessionRegistry(world, {
       join: (live) => [streams.join(live), new SlashCommands(world, builtIns, live)],
       isWatched,
+      unmade: ({ key, session }) => streams.deleted(key, session.chosen.audience ?? null),
     });
     const find = (key: SessionKey) => this.find(key);
     this.#arrivals = new Arrivals({ world, registry: this.#registry, find, streams });
@@ -113,8 +115,8 @@ export class SessionHost {
   }
 
   /** Brings a session back, also one that was closed, and does not wait for its agent (P6). */
-  resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
-    return this.#arrivals.resume(key, actor);
+  resume(key: SessionKey, actor: Actor, start?: AgentStart): Promise<Result<Resumed>> {
+    return this.#arrivals.resume(key, actor, start);
   }
 
   attach(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {

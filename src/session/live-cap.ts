@@ -1,46 +1,9 @@
 import { type Refusal, refusal } from "../core/error.ts";
 import type { TenantId, UserId } from "../core/id.ts";
 import { HELD_SESSIONS_NAMED_MAX } from "../core/limits.ts";
-import type { Result } from "../core/result.ts";
 import { isShareUsedUp } from "../core/share.ts";
-import type { SessionKey } from "../store/store.ts";
+import type { Entry, Live, SessionSpot } from "./entry.ts";
 import type { LiveSession } from "./live.ts";
-
-/** A session in memory, or on its way in or out. */
-export type Entry = Opening | Live | Leaving;
-
-/** Being opened or made: a request for it waits. */
-export interface Opening {
-  readonly state: "opening";
-  readonly key: SessionKey;
-  readonly opened: Promise<Result<LiveSession>>;
-  /** What it takes already; null before that is known. */
-  spot: SessionSpot | null;
-  /** Made, and without its agent yet: not visible, and deleted if there will be no agent. */
-  unready: LiveSession | null;
-}
-
-interface Live {
-  readonly state: "live";
-  readonly live: LiveSession;
-  /** It is being evicted, and does not count any more. */
-  isEvicted: boolean;
-}
-
-/** On its way out: a request for it waits, and opens it anew if it is gone then. */
-export interface Leaving {
-  readonly state: "leaving";
-  readonly key: SessionKey;
-  /** Resolves with the session if it stays after all. */
-  readonly left: PromiseWithResolvers<LiveSession | null>;
-}
-
-/** The place that a live session takes: in a workspace, for the user who made it. */
-export interface SessionSpot {
-  readonly workspaceCwd: string;
-  /** Null is the operator, or the one person of a server without tokens. */
-  readonly userId: UserId | null;
-}
 
 export function spotOf({ session: { fixed } }: LiveSession): SessionSpot {
   return { workspaceCwd: fixed.workspaceCwd, userId: fixed.createdBy ?? null };
@@ -151,7 +114,9 @@ export function idlestOf(
   some: readonly Live[],
   isWatched: (live: LiveSession) => boolean,
 ): Live | null {
-  const idle = some.filter(({ live }) => !live.isBusy && !isWatched(live));
+  const idle = some.filter(({ live, answered }) => {
+    return answered === null && !live.isBusy && !isWatched(live);
+  });
   const [first] = idle.sort((a, b) => a.live.attendance.activeMs - b.live.attendance.activeMs);
   return first ?? null;
 }

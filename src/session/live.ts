@@ -1,42 +1,33 @@
 import type { AgentPast, AgentSession } from "../agent/agent.ts";
 import { type Refusal, refusal } from "../core/error.ts";
 import type { ClientId } from "../core/id.ts";
-import type { JsonObject } from "../core/json.ts";
 import { STORE_REOPEN_MS_MAX, STORE_REOPEN_MS_MIN } from "../core/limits.ts";
-import { fail, ok, type Result } from "../core/result.ts";
+import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Command, SERVER } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
 import { isVerdict, type Skipped } from "../core/session/event.ts";
 import { pendingCount, type Session } from "../core/session/state.ts";
-import { hasTurn } from "../core/status.ts";
 import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
-import { SessionActor } from "./actor/actor.ts";
-import { DeadlineTimers } from "./actor/deadlines.ts";
 import { type OpenSession, openSession } from "./actor/open.ts";
-import { TurnQueue } from "./actor/turn-queue.ts";
+import type { TurnQueue } from "./actor/turn-queue.ts";
 import type { Outcome, Written } from "./actor/written.ts";
 import type { AgentNow } from "./agent/agent-modes.ts";
-import { AgentSide } from "./agent/agent-side.ts";
-import { SessionAudit } from "./audit/entries.ts";
+import type { AgentSide } from "./agent/agent-side.ts";
 import { agentPast } from "./conversation/past.ts";
 import { EVICTED } from "./eviction.ts";
+import { NOTHING_RELOADED, type Reloaded } from "./extension/extension-side.ts";
 import { Attendance } from "./life/clients.ts";
-import { SessionCredit } from "./meter/session-credit.ts";
+import { withoutUnanswered } from "./life/making.ts";
+import { joinParticipants, type LiveActor } from "./live-actor.ts";
+import type { SessionCredit } from "./meter/session-credit.ts";
 import type { Participant } from "./participant.ts";
 import type { Tally } from "./stats/tally.ts";
-import { boundCommand, policyChecked } from "./tenant/policy-check.ts";
+import { boundCommand } from "./tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
 
 /** Its store is away and tried again with pauses, which no request waits for. */
 const STORE_AWAY = refusal("store_unavailable", { reason: "the session is being opened again" });
-
-interface LiveParts {
-  readonly actor: SessionActor;
-  readonly agent: AgentSide;
-  readonly credit: SessionCredit;
-  readonly queue: TurnQueue;
-}
 
 /** What a live session is opened with. */
 export interface LiveOptions {
@@ -44,6 +35,8 @@ export interface LiveOptions {
   join(live: LiveSession): readonly [Participant, ...Participant[]];
   /** The session is over here: given back to the store, or taken away from us. */
   released(live: LiveSession): void;
+  /** A session is deleted whose making came to nothing; lists have shown it. */
+  unmade(made: Pick<LiveSession, "key" | "session">): void;
 }
 
 /**
@@ -57,10 +50,10 @@ export class LiveSession {
   readonly attendance: Attendance;
   /** Whether it goes on from a snapshot; a session without one has no turn yet. */
   readonly hasSnapshot: boolean;
-  /** What could not be brought back when it was opened, and why (P6). */
-  readonly skipped: readonly Skipped[];
   /** The actor of the log as it was last opened, and what others ask of its participants. */
-  #parts: LiveParts;
+  #parts: LiveActor;
+  /** The end of those of actors before this one, whose store had failed. */
+  #extensionsBefore: Promise<unknown> = Promise.resolve();
   /** As the store said when it was opened: the state may have lost count (P6). */
   #hadMessages: boolean;
   #term: number;
@@ -85,32 +78,18 @@ export class LiveSession {
     this.#term = opened.term;
     this.#hadMessages = opened.hasMessages;
     this.hasSnapshot = opened.hasSnapshot;
-    this.skipped = opened.skipped;
     this.#parts = this.#join(opened);
   }
 
   /** An actor for the log as it was opened, with everything that follows it. */
-  #join(opened: OpenSession): LiveParts {
-    const world = this.#world;
-    const actor = new SessionActor(world, opened, (why) => this.#failed(why));
-    const present = () => this.present();
-    const past = (session: Session) => this.past(session);
-    const { skipped, files } = opened;
-    const agent = new AgentSide(world, actor, { present, past, skipped, files });
-    const credit = new SessionCredit(world, actor);
-    const queue = new TurnQueue(actor, {
-      begin: policyChecked(world, actor, agent, (prompt, slash, again) =>
-        credit.begin(prompt, { ...(slash && { slash: slash.work }) }, again),
-      ),
-      activate: () => agent.activate(),
+  #join(opened: OpenSession): LiveActor {
+    return joinParticipants(this.#world, opened, {
+      failed: (why) => this.#failed(why),
+      present: () => this.present(),
+      past: (session) => this.past(session),
+      published: { durable: (written) => this.#published(written) },
+      joining: this.#options.join(this),
     });
-    const published = { durable: (written: readonly Written[]) => this.#published(written) };
-    const timers = new DeadlineTimers(world, actor);
-    const audit = new SessionAudit(actor);
-    // Clients are told first, then the agent is set to work.
-    const [streams, ...others] = this.#options.join(this);
-    actor.join([audit, streams, published, credit, timers, agent, queue, ...others]);
-    return { actor, agent, credit, queue };
   }
 
   /** Takes a stored session, and closes what its last server left open; `start` sets it going. */
@@ -121,6 +100,7 @@ export class LiveSession {
   ): Promise<Result<LiveSession>> {
     const opened = await openSession(world, key, []);
     if (!opened.ok) return opened;
+    if (opened.value.isUnanswered) return withoutUnanswered(world, opened.value, options);
     const live = new LiveSession(world, opened.value, options);
     // It is not visible yet: if its store fails now, the request fails, and it is not kept.
     live.#isOver = true;
@@ -170,18 +150,31 @@ export class LiveSession {
     return this.#parts.agent.now;
   }
 
-  /** The commands that its agent has announced. */
-  get agentCommands(): readonly JsonObject[] {
-    return this.#parts.agent.link?.commands ?? [];
-  }
-
-  get agentSinceMs(): number | null {
-    return this.#parts.agent.link?.sinceMs ?? null;
+  get agentSide(): AgentSide {
+    return this.#parts.agent;
   }
 
   /** Prompts that wait or run, and shell commands: what must not be let go of. */
   get isBusy(): boolean {
     return pendingCount(this.session) > 0 || this.session.shells.size > 0;
+  }
+
+  /** What could not be brought back, and what was left out since, with the reasons (P6). */
+  get skipped(): readonly Skipped[] {
+    return this.#parts.skipped();
+  }
+
+  /** Has its extensions come up, where it has any: they are there before it wakes. */
+  async extended(): Promise<void> {
+    await this.#parts.extensions?.bringUp();
+  }
+
+  /** Has its extensions replaced by those that there are now, as far as they let that happen. */
+  async reloadExtensions(): Promise<Result<Reloaded>> {
+    const { extensions } = this.#world;
+    const reread = extensions === undefined ? DONE : await extensions.catalog.reread();
+    if (!reread.ok) return reread;
+    return ok((await this.#parts.extensions?.reload()) ?? NOTHING_RELOADED);
   }
 
   get agentFailure(): Refusal | null {
@@ -190,6 +183,11 @@ export class LiveSession {
 
   start() {
     this.#parts.actor.start();
+  }
+
+  /** Resolves when it has been opened again after its store failed; null if it has not. */
+  get reopening(): Promise<void> | null {
+    return this.#reopening;
   }
 
   /** Answers at once, unless it is just being opened again; then for as long as that may help. */
@@ -202,7 +200,12 @@ export class LiveSession {
     const bounded = await boundCommand(this.#world, this, command);
     if (!bounded.ok) return this.refuse(bounded.refusal);
     const why = (await this.settled()) ?? (this.#isOver ? EVICTED : null);
-    return why === null ? this.#parts.actor.decide(bounded.value) : this.refuse(why);
+    if (why !== null) return this.refuse(why);
+    const outcome = await this.#parts.actor.decide(bounded.value);
+    const { actor, type } = command;
+    const isUse = actor.kind === "client" && type !== "detach" && outcome.refusal === null;
+    this.attendance.wasUsed ||= isUse;
+    return outcome;
   }
 
   /** The same for what cannot be given later: a release may yet come to nothing. */
@@ -223,19 +226,12 @@ export class LiveSession {
 
   /** Has an agent brought, if there is none; answers why that cannot begin. */
   async activate(): Promise<Refusal | null> {
+    // One that is being opened again comes with extensions of its own. Any other wait, however
+    // short, would take the activation out of the commit of what comes before it.
+    if (this.#reopening !== null) await this.settled();
+    if (this.#parts.extensions?.isUp === false) await this.extended();
     const command = { ...stampedBy(this.#world.clock, SERVER), type: "activate" } as const;
     return (await this.submit({ ...command, skipped: this.skipped })).refusal;
-  }
-
-  /** Sees to it that it has an agent; answers why it has none, if that cannot be had. */
-  async activated(): Promise<Refusal | null> {
-    const why = await this.activate();
-    if (why !== null) return why;
-    const settled = await this.until(({ connection }) => connection.sessionState !== "activating");
-    if (!settled.ok) return settled.refusal;
-    const { sessionState: state } = settled.value.connection;
-    if (state === "ready" || hasTurn(state)) return null;
-    return this.agentFailure ?? refusal("agent_gone", { exit: "before it was ready" });
   }
 
   /** Waits until the durable session is so; it looks whenever something has become durable. */
@@ -275,7 +271,7 @@ export class LiveSession {
       if (this.#parts.actor.isOver) this.#failed(refusal("store_unavailable"));
       return false;
     }
-    await this.#parts.actor.end();
+    await Promise.all([this.#parts.actor.end(), this.#extensionsBefore]);
     await this.#world.store.close(this.key, this.#term);
     this.#wake();
     return true;
@@ -293,6 +289,7 @@ export class LiveSession {
     this.#isAbandoned = true;
     this.#endPause();
     await Promise.all([this.#parts.actor.end(), this.#reopening]);
+    await this.#extensionsBefore;
     this.#wake();
   }
 
@@ -349,6 +346,10 @@ export class LiveSession {
       if (opened.ok) {
         this.#term = opened.value.term;
         this.#hadMessages = opened.value.hasMessages;
+        this.#extensionsBefore = Promise.all([
+          this.#extensionsBefore,
+          this.#parts.extensions?.end(),
+        ]);
         this.#parts = this.#join(opened.value);
         if (this.#isResting) this.#parts.actor.rest();
         const failure = await this.#recover("store_failure");

@@ -3,7 +3,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { Command } from "../core/session/command.ts";
 import type { Decision } from "../core/session/draft.ts";
 import type { Session } from "../core/session/state.ts";
-import type { JournalEntry, SessionKey } from "../store/store.ts";
+import type { JournalEntry, SessionKey, Snapshot } from "../store/store.ts";
 import type { Written } from "./actor/written.ts";
 
 /**
@@ -15,6 +15,8 @@ import type { Written } from "./actor/written.ts";
 export interface Participant {
   /** Adds to the commit, which stands or falls as a whole. */
   journal?(step: CommitStep): readonly JournalEntry[];
+  /** Adds slots to the snapshot at the end of a turn, of which these are the last events. */
+  slots?(last: readonly Written[]): SlotChanges | null;
   /** Receives what became durable: in order, each event once. */
   durable?(written: readonly Written[], session: Session): void;
   /** Does what the durable state asks for and has not been done yet. */
@@ -23,6 +25,25 @@ export interface Participant {
   rest?(): void;
   /** Ends with the live instance; with a refusal, because its store failed. */
   end?(why: Refusal | null): void | Promise<void>;
+}
+
+/** Slots that are written and removed with a snapshot; all others stay as they are. */
+export type SlotChanges = Pick<Snapshot, "slots"> & { readonly removed: readonly string[] };
+
+/** Most snapshots have nothing but the server's own slots. */
+export const NO_CHANGES: SlotChanges = { slots: [], removed: [] };
+
+/** What all of them add to the snapshot at the end of a turn. */
+export function slotChanges(
+  participants: readonly Participant[],
+  last: readonly Written[],
+): SlotChanges {
+  const changes = participants.flatMap((participant) => participant.slots?.(last) ?? []);
+  if (changes.length === 0) return NO_CHANGES;
+  return {
+    slots: changes.flatMap(({ slots }) => slots),
+    removed: changes.flatMap(({ removed }) => removed),
+  };
 }
 
 /** What a commit is about. */
@@ -61,6 +82,8 @@ export interface SessionSeat {
   tell(command: Command): void;
   /** Records an act in the audit before it happens; rejects if that fails. */
   recordAct(act: string, details: JsonObject): Promise<void>;
+  /** Resolves when all that is decided by now is durable and told, or never will be. */
+  settled(): Promise<void>;
   /** Pending while too much waits for the store; undefined otherwise. */
   backpressure(): Promise<void> | undefined;
 }

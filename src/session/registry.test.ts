@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { parseClientId } from "../core/id.ts";
 import { SESSIONS_LIVE_MAX } from "../core/limits.ts";
-import { ok } from "../core/result.ts";
+import { fail, ok } from "../core/result.ts";
 import type { SessionStore } from "../store/index.ts";
 import { altered } from "./altered-store.fixture.ts";
 import { shutDown } from "./life/ending.ts";
 import { reconcileStaleSessions } from "./life/recovery.ts";
+import { SessionRegistry } from "./registry.ts";
 import { echo, SERVER, Stage, TENANT, value } from "./stage.fixture.ts";
 import { CREATION, NO_LOADER } from "./world.fixture.ts";
 
@@ -38,7 +39,6 @@ describe("the session that a workspace shares", () => {
     const hand = await stage.created({ scope: "single" });
     await hand.say("close", {});
     await hand.live.until(({ closed }) => closed);
-    await stage.registry.release(hand.live);
     const next = await stage.created({ scope: "single" });
     expect(next.sessionId).not.toBe(hand.sessionId);
   });
@@ -107,6 +107,25 @@ describe("making a session", () => {
     const listed = value(await stage.world.store.list(TENANT, {}, { limit: 10, cursor: null }));
     expect(listed.sessions).toEqual([]);
     expect(stage.registry.peek(key)).toBeNull();
+  });
+
+  it("asks for its agent once, also if that fails in the same moment", async () => {
+    const stage = await Stage.open();
+    let asked = 0;
+    const agents = {
+      ...stage.world.agents,
+      connect: async () => {
+        asked += 1;
+        return fail("agent_unknown", { agent: "echo" });
+      },
+    };
+    const options = { join: () => [{}] as const, isWatched: () => false, unmade: () => {} };
+    const registry = new SessionRegistry({ ...stage.world, agents }, options);
+    const key = { tenantId: TENANT, sessionId: stage.world.ids.session() };
+    const creation = { ...CREATION, workspaceCwd: stage.folder };
+    const made = await registry.create({ key, creation, actor: SERVER });
+    expect(made).toMatchObject({ refusal: { code: "agent_unknown" } });
+    expect(asked).toBe(1);
   });
 
   it("P10: at the cap the oldest idle one makes room, and a busy one does not", async () => {

@@ -4,27 +4,26 @@ import { EVICTIONS_TRIED_MAX } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { type Command, SERVER, userOf } from "../core/session/command.ts";
 import type { SessionKey } from "../store/store.ts";
-import { type CreationRequest, createSession } from "./actor/open.ts";
-import { deletionEntry, liveDeletion } from "./audit/entries.ts";
-import { type LiveOptions, LiveSession } from "./live.ts";
+import { type CreationRequest, createSession, type OpenSession } from "./actor/open.ts";
+import { deletionEntry } from "./audit/entries.ts";
 import {
-  capacityRefusal,
+  conflictWith,
   type Entry,
-  fullWorkspace,
-  idlestOf,
+  isClosing,
+  type Joined,
+  keyOf,
   type Leaving,
-  limitRefusal,
   type Opening,
   type SessionSpot,
-  spotOf,
-} from "./live-cap.ts";
+  settledEntry,
+} from "./entry.ts";
+import { agentArrival } from "./eviction.ts";
+import { deleteMade, unmake } from "./life/making.ts";
+import { type LiveOptions, LiveSession } from "./live.ts";
+import { capacityRefusal, fullWorkspace, idlestOf, limitRefusal, spotOf } from "./live-cap.ts";
+import type { Participant } from "./participant.ts";
+import { SharedSessions } from "./shared-sessions.ts";
 import { type SessionWorld, stampedBy } from "./world.ts";
-
-/** A session that was asked for, and whether it had been there before. */
-export interface Joined {
-  readonly live: LiveSession;
-  readonly attached: boolean;
-}
 
 interface RegistryOptions extends Omit<LiveOptions, "released"> {
   /** Whether a stream is open on a session: those are not evicted. */
@@ -37,14 +36,23 @@ export class SessionRegistry {
   readonly #liveOptions: LiveOptions;
   readonly #isWatched: RegistryOptions["isWatched"];
   readonly #entries = new Map<string, Entry>();
-  /** Sessions that are being created, by what makes two requests one: the shared workspace. */
-  readonly #creating = new Map<string, Promise<Result<Joined>>>();
+  readonly #creating = new Set<Promise<Result<Joined>>>();
+  readonly #shared: SharedSessions;
   #isStopping = false;
 
-  constructor(world: SessionWorld, { join, isWatched }: RegistryOptions) {
+  constructor(world: SessionWorld, { join, isWatched, unmade }: RegistryOptions) {
     this.#world = world;
     this.#isWatched = isWatched;
-    this.#liveOptions = { join, released: (live) => this.#forget(live) };
+    this.#shared = new SharedSessions(world, {
+      peek: (key) => this.peek(key),
+      get: (key) => this.get(key),
+      make: (request) => this.#make(request),
+    });
+    this.#liveOptions = {
+      join: (live) => [...join(live), this.#closing(live)],
+      released: (live) => this.#forget(live),
+      unmade,
+    };
   }
 
   get all(): readonly LiveSession[] {
@@ -57,7 +65,7 @@ export class SessionRegistry {
     return entry?.state === "live" ? entry.live : null;
   }
 
-  /** The same, after waiting for one that is being opened or made. */
+  /** The same, after waiting for one that is being opened. */
   async arrived(key: SessionKey): Promise<LiveSession | null> {
     const entry = this.#entries.get(nameOf(key));
     if (entry?.state === "opening") await entry.opened;
@@ -66,7 +74,8 @@ export class SessionRegistry {
 
   /**
    * Opens a stored session on demand; concurrent requests share one opening. Recovery opens all
-   * that it finds, at the cap or not: they have to be closed.
+   * that it finds, at the cap or not, also if another request opens it already: they have to be
+   * closed, and prompts may wait in them (P2).
    */
   get(key: SessionKey, cap: "capped" | "uncapped" = "capped"): Promise<Result<LiveSession>> {
     const name = nameOf(key);
@@ -74,27 +83,25 @@ export class SessionRegistry {
     if (entry?.state === "live") return Promise.resolve(ok(entry.live));
     const why = this.#refusalFor(key.tenantId);
     if (why !== null) return Promise.resolve({ ok: false, refusal: why });
-    if (entry?.state === "opening") return entry.opened;
+    if (entry?.state === "opening") {
+      if (cap === "uncapped") entry.isCapped = false;
+      return entry.opened;
+    }
     const left = entry?.left.promise ?? null;
-    return this.#opening(key, (opening) => this.#open(opening, left, cap));
+    const isCapped = cap === "capped";
+    return this.#opening(key, isCapped, (opening) => this.#open(opening, left));
   }
 
   /**
    * Makes a session, or joins the one of its workspace and user. It answers when the agent is
-   * ready; if none can be had, nothing is left behind.
+   * ready. Meanwhile the session is there like any other that is `activating`; if no agent can be
+   * had and no other client has come to it, nothing is left behind.
    */
   create(request: CreationRequest): Promise<Result<Joined>> {
-    const { key, creation } = request;
-    const isShared = creation.scope !== "thread";
-    const ofUser = [key.tenantId, creation.workspaceCwd, userOf(request.actor)];
-    const name = isShared ? JSON.stringify(["shared", ...ofUser]) : nameOf(key);
-    const known = this.#creating.get(name);
-    if (isShared && known !== undefined) return known.then(joinedToo);
-    const creating = isShared ? this.#joinOrMake(request) : this.#make(request);
-    this.#creating.set(name, creating);
-    return creating.finally(() => {
-      if (this.#creating.get(name) === creating) this.#creating.delete(name);
-    });
+    const isShared = request.creation.scope !== "thread";
+    const creating = isShared ? this.#shared.create(request) : this.#make(request);
+    this.#creating.add(creating);
+    return creating.finally(() => this.#creating.delete(creating));
   }
 
   /**
@@ -103,7 +110,7 @@ export class SessionRegistry {
    */
   async release(live: LiveSession, then: () => Promise<unknown> = NOTHING): Promise<boolean> {
     const name = nameOf(live.key);
-    if (this.peek(live.key) !== live) return then === NOTHING || this.#afterOthers(live.key, then);
+    if (this.peek(live.key) !== live) return this.#afterOthers(live, then);
     const left = Promise.withResolvers<LiveSession | null>();
     const leaving: Leaving = { state: "leaving", key: live.key, left };
     this.#entries.set(name, leaving);
@@ -116,10 +123,11 @@ export class SessionRegistry {
   }
 
   /** Another request releases it already: then this comes after, unless it is wanted again. */
-  async #afterOthers(key: SessionKey, then: () => Promise<unknown>): Promise<boolean> {
-    const entry = this.#entries.get(nameOf(key));
+  async #afterOthers(live: LiveSession, then: () => Promise<unknown>): Promise<boolean> {
+    const entry = this.#entries.get(nameOf(live.key));
     if (entry?.state === "leaving") await entry.left.promise;
-    if (this.#entries.has(nameOf(key))) return false;
+    if (then === NOTHING) return this.peek(live.key) !== live;
+    if (this.#entries.has(nameOf(live.key))) return false;
     await then();
     return true;
   }
@@ -152,16 +160,10 @@ export class SessionRegistry {
 
   /**
    * Resolves when no session of this tenant, which takes no new ones any more, is on its way in or
-   * out. Those that wait for their agents do not wait any longer.
+   * out, and no maker of one waits.
    */
   async settled(tenantId: TenantId): Promise<void> {
-    const ours = [...this.#entries.values()].filter((entry) => {
-      return entry.state !== "live" && entry.key.tenantId === tenantId;
-    });
-    const unready = ours.flatMap(
-      (entry) => (entry.state === "opening" ? entry.unready : null) ?? [],
-    );
-    await Promise.all(unready.map((live) => live.abandon()));
+    const ours = [...this.#entries.values()].filter((entry) => keyOf(entry).tenantId === tenantId);
     await Promise.all(ours.map(settledEntry));
   }
 
@@ -170,7 +172,7 @@ export class SessionRegistry {
     while (true) {
       const moving = [...this.#entries.values()].filter(({ state }) => state !== "live");
       if (moving.length + this.#creating.size === 0) return;
-      await Promise.all([...moving.map(settledEntry), ...this.#creating.values()]);
+      await Promise.all([...moving.map(settledEntry), ...this.#creating]);
     }
   }
 
@@ -180,10 +182,20 @@ export class SessionRegistry {
     for (const live of this.all) live.rest();
   }
 
-  #keep(live: LiveSession): LiveSession {
+  #keep(live: LiveSession, answered: Promise<void> | null = null): LiveSession {
     if (this.#isStopping) live.rest();
-    this.#entries.set(nameOf(live.key), { state: "live", live, isEvicted: false });
+    const entry: Entry = { state: "live", live, isEvicted: false, answered };
+    this.#entries.set(nameOf(live.key), entry);
     return live;
+  }
+
+  /** A session that its clients have closed is live no more once they have been told so. */
+  #closing(live: LiveSession): Participant {
+    return {
+      durable: (written) => {
+        if (written.some(({ event }) => event.type === "session_closed")) void this.release(live);
+      },
+    };
   }
 
   #forget(live: LiveSession) {
@@ -199,11 +211,12 @@ export class SessionRegistry {
   /** Puts an entry in place while this opens or makes a session; it is there at once. */
   #opening(
     key: SessionKey,
+    isCapped: boolean,
     work: (opening: Opening) => Promise<Result<LiveSession>>,
   ): Promise<Result<LiveSession>> {
     const name = nameOf(key);
     const { promise: opened, resolve } = Promise.withResolvers<Result<LiveSession>>();
-    const opening: Opening = { state: "opening", key, opened, spot: null, unready: null };
+    const opening: Opening = { state: "opening", key, opened, spot: null, isCapped };
     this.#entries.set(name, opening);
     const done = work(opening).finally(() => {
       if (this.#entries.get(name) === opening) this.#entries.delete(name);
@@ -215,51 +228,24 @@ export class SessionRegistry {
   async #open(
     opening: Opening,
     left: Promise<LiveSession | null> | null,
-    cap: "capped" | "uncapped",
   ): Promise<Result<LiveSession>> {
     const back = await left;
     if (back !== null) return ok(this.#keep(back));
     const opened = await LiveSession.open(this.#world, opening.key, this.#liveOptions);
     if (!opened.ok) return opened;
     const live = opened.value;
-    if (cap === "capped") {
-      const why = await this.#takePlace(opening, spotOf(live), "any");
-      if (why !== null) {
-        // It goes back to the store as it was: nothing has been done with it.
-        if (!(await live.release())) await live.abandon();
-        return { ok: false, refusal: why };
-      }
+    const why = opening.isCapped ? await this.#takePlace(opening, spotOf(live), "any") : null;
+    if (why !== null) {
+      // It goes back to the store as it was: nothing has been done with it.
+      if (!(await live.release())) await live.abandon();
+      // Recovery may have come for it meanwhile; from here on it has an opening of its own.
+      if (!opening.isCapped) return this.#open(opening, null);
+      this.#entries.delete(nameOf(opening.key));
+      return { ok: false, refusal: why };
     }
     this.#keep(live);
     live.start();
     return opened;
-  }
-
-  async #joinOrMake(request: CreationRequest): Promise<Result<Joined>> {
-    const shared = await this.#sharedSession(request);
-    if (!shared.ok) return shared;
-    if (shared.value === null) return this.#make(request);
-    const live = await this.get(shared.value);
-    if (!live.ok) return live;
-    // One that is just being closed cannot be joined any more.
-    if (isClosing(live.value)) return this.#make(request);
-    return joinedToo(ok({ live: live.value, attached: true }));
-  }
-
-  /**
-   * The shared session that was made last, unless its clients have closed it or it has died: then
-   * another is made, and one that comes back from the dead is not joined in its place.
-   */
-  async #sharedSession(request: CreationRequest): Promise<Result<SessionKey | null>> {
-    const { tenantId } = request.key;
-    const { workspaceCwd } = request.creation;
-    const createdBy = userOf(request.actor);
-    const filter = { workspaceCwd, shared: true, closed: false, createdBy };
-    const page = await this.#world.store.list(tenantId, filter, { limit: 16, cursor: null });
-    if (!page.ok) return page;
-    const [last] = [...page.value.sessions].sort((a, b) => b.createdAtMs - a.createdAtMs);
-    const isThere = last !== undefined && last.status !== "error";
-    return ok(isThere ? { tenantId, sessionId: last.sessionId } : null);
   }
 
   async #make(request: CreationRequest): Promise<Result<Joined>> {
@@ -276,20 +262,31 @@ export class SessionRegistry {
     if (known?.state === "live" || known?.state === "opening") {
       return fail("session_id_conflict", { sessionId, ...conflictWith(known) });
     }
-    const made = await this.#opening(request.key, (opening) => this.#made(opening, request));
-    return made.ok ? ok({ live: made.value, attached: false }) : made;
+    const answered = Promise.withResolvers<void>();
+    const made = await this.#opening(request.key, true, (opening) => {
+      return this.#made(opening, request, answered.promise);
+    });
+    if (!made.ok) return made;
+    const refused = await this.#answerable(made.value);
+    answered.resolve();
+    const entry = this.#entries.get(name);
+    if (entry?.state === "live" && entry.live === made.value) entry.answered = null;
+    if (refused !== null) return { ok: false, refusal: refused };
+    return ok({ live: made.value, attached: false });
   }
 
-  async #made(opening: Opening, request: CreationRequest): Promise<Result<LiveSession>> {
+  async #made(
+    opening: Opening,
+    request: CreationRequest,
+    answered: Promise<void>,
+  ): Promise<Result<LiveSession>> {
     const { key, creation } = request;
     const { workspaceCwd } = creation;
     const spot = { workspaceCwd, userId: userOf(request.actor) };
     const why = await this.#takePlace(opening, spot, "maker");
     if (why !== null) return { ok: false, refusal: why };
     const made = await createSession(this.#world, request);
-    if (made.ok) {
-      return this.#activated(opening, new LiveSession(this.#world, made.value, this.#liveOptions));
-    }
+    if (made.ok) return this.#begun(made.value, answered);
     // It is unknown whether the store made it. No client knows of it, so it may go.
     if (made.refusal.code === "store_unavailable") {
       const atMs = this.#world.clock.nowMs();
@@ -300,20 +297,34 @@ export class SessionRegistry {
     return made;
   }
 
-  /** Not to be found until its agent is ready, though listed; without one it is deleted. */
-  async #activated(opening: Opening, live: LiveSession): Promise<Result<LiveSession>> {
-    const { tenantId } = live.key;
-    opening.unready = live;
-    const refused = this.#refusalFor(tenantId);
-    if (refused === null) live.start();
-    const why = refused ?? (await live.activated());
-    opening.unready = null;
-    if (why === null) return ok(this.#keep(live));
-    await live.abandon();
-    const audit = liveDeletion(live, SERVER, this.#world.clock.nowMs());
-    await this.#world.store.delete(live.key, this.#world.holder, audit);
-    const refusal = capacityRefusal(why, this.#entries.values(), live);
-    return { ok: false, refusal: this.#refusalFor(tenantId) ?? refusal };
+  /** From here on it is there for all who see it, and its maker counts as present. */
+  async #begun(made: OpenSession, answered: Promise<void>): Promise<Result<LiveSession>> {
+    const live = new LiveSession(this.#world, made, this.#liveOptions);
+    const late = this.#refusalFor(live.key.tenantId);
+    if (late !== null) {
+      await live.abandon();
+      await deleteMade(this.#world, this.#liveOptions, live);
+      return { ok: false, refusal: late };
+    }
+    const nowMs = this.#world.clock.nowMs();
+    for (const clientId of live.session.clients.keys()) live.attendance.saw(clientId, nowMs);
+    this.#keep(live, answered);
+    live.start();
+    return ok(live);
+  }
+
+  /** Waits for the agent of a session just made; answers why its maker cannot have it. */
+  async #answerable(live: LiveSession): Promise<Refusal | null> {
+    const why = await agentArrival(live);
+    if (why === null) return null;
+    const { tenantId, sessionId } = live.key;
+    // The request that closed it decides what becomes of it.
+    const isOurs = !isClosing(live);
+    if (isOurs) await unmake({ world: this.#world, registry: this, ...this.#liveOptions }, live);
+    const ended = this.#refusalFor(tenantId);
+    if (ended !== null) return ended;
+    if (!isOurs) return refusal("session_closing", { sessionId });
+    return capacityRefusal(why, this.#entries.values(), live);
   }
 
   /**
@@ -342,30 +353,6 @@ export class SessionRegistry {
     opening.spot = null;
     return limitRefusal(full, spot, caller);
   }
-}
-
-/** The client counts from this moment, so that the session is not evicted before it has joined. */
-function joinedToo(joined: Result<Joined>): Result<Joined> {
-  if (!joined.ok) return joined;
-  joined.value.live.attendance.attachCount += 1;
-  return ok({ ...joined.value, attached: true });
-}
-
-/** One that was closed is only stored, as far as clients can tell. */
-function conflictWith(known: Exclude<Entry, Leaving>) {
-  if (known.state === "opening") return { conflict: "pending" };
-  const { closed, fixed } = known.live.session;
-  if (closed) return { conflict: "persisted" };
-  return { conflict: "live", liveWorkspaceCwd: fixed.workspaceCwd };
-}
-
-function isClosing({ session: { closed, ending } }: LiveSession): boolean {
-  return closed || ending?.reason === "client_close";
-}
-
-function settledEntry(entry: Entry): Promise<unknown> {
-  if (entry.state === "live") return Promise.resolve();
-  return entry.state === "opening" ? entry.opened : entry.left.promise;
 }
 
 const NOTHING = async () => {};

@@ -1,7 +1,7 @@
 import type { PromptId, TenantId } from "../core/id.ts";
 import { PAGE_ROWS_MAX, REPLAY_YIELD_CHARS } from "../core/limits.ts";
 import type { LogEvent } from "../core/replay/compact.ts";
-import { eventTexts, joinedTurns, type StoredTurn } from "../core/replay/stored.ts";
+import { eventTexts, joinedTurns, type StoredTurn, verdictTexts } from "../core/replay/stored.ts";
 import {
   type LiveReplayMode,
   liveJournal,
@@ -142,12 +142,8 @@ async function eventsBetween(
 
 /** What is shown of the verdicts of finished turns, and all of the open one. */
 export function verdictsShown({ turns, liveJournal }: SessionReplay): readonly ReplayEvent[] {
-  const texts = turns.flatMap((turn) => [...eventTexts(turn)].filter(mayBeVerdict));
+  const texts = turns.flatMap((turn) => verdictTexts(turn));
   return [...texts.map((text) => eventIn({ text })), ...liveJournal];
-}
-
-function mayBeVerdict(text: string): boolean {
-  return text.includes('"type":"turn_');
 }
 
 /** The first prompt of which something is shown. */

@@ -14,6 +14,7 @@ const actor = { kind: "client", clientId: null, userId: null, loopback: true } a
 const registry = new SessionRegistry(await worldIn(folder), {
   join: (live) => [{ durable: (written) => agree(live, written) }],
   isWatched: () => true,
+  unmade: () => {},
 });
 
 /** Each ask is agreed to as soon as it was told of. */

@@ -6,6 +6,7 @@ import { pendingCount } from "../core/session/state.ts";
 import { isVisibleTo, type Viewer } from "../core/session/visibility.ts";
 import { hasTurn } from "../core/status.ts";
 import type { ListFilter, Listing, ListPage, SessionKey, StoredRecord } from "../store/store.ts";
+import type { ListedAsk } from "../wire/session-summary.ts";
 import { type JoinedSession, KnownSession, SessionAccess } from "./access.ts";
 import type { SessionCreation } from "./actor/open.ts";
 import {
@@ -27,7 +28,7 @@ import {
   type OwnSessionsQuery,
 } from "./side/adoption.ts";
 import { PolicyAccess } from "./tenant/policy-access.ts";
-import { summaryOfLive, summaryOfStored } from "./view/summary.ts";
+import { openAsksOf, summaryOfLive, summaryOfStored } from "./view/summary.ts";
 import type { SessionWorld } from "./world.ts";
 
 /** What a new session is made with. */
@@ -178,6 +179,13 @@ export class SessionService {
   summaryOf({ tenantId }: Viewer, record: StoredRecord) {
     const live = this.#host.peek({ tenantId, sessionId: record.sessionId });
     return live === null ? summaryOfStored(record) : summaryOfLive(live);
+  }
+
+  /** What waits for a person in the sessions that the viewer sees, the oldest first. */
+  openAsks(viewer: Viewer): readonly ListedAsk[] {
+    const all = this.#liveFor(viewer).flatMap(({ session }) => openAsksOf(session));
+    const placeOf = ({ createdAt, requestId }: ListedAsk) => `${createdAt} ${requestId}`;
+    return all.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
   }
 
   /** How many sessions of a workspace are live. */

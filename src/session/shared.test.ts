@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { SessionHost } from "./host.ts";
 import { PlayedAgents } from "./played-agents.fixture.ts";
 import { ada, bob } from "./runtime.fixture.ts";
@@ -16,6 +16,15 @@ describe("the session that a workspace shares", () => {
     expect(await dead.turn("say hi")).toMatchObject({ type: "turn_complete" });
     const joined = await stage.created({ scope: "single" });
     expect(joined.sessionId).toBe(next.sessionId);
+  });
+
+  it("is joined without asking the store while it lives", async () => {
+    const stage = await Stage.open();
+    const made = await stage.created({ scope: "single" });
+    const list = vi.spyOn(stage.world.store, "list");
+    const joined = await stage.created({ scope: "single" });
+    expect(joined.sessionId).toBe(made.sessionId);
+    expect(list).not.toHaveBeenCalled();
   });
 
   it("is not joined any more while its client closes it: there will be another", async () => {

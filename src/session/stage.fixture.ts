@@ -70,6 +70,7 @@ export class Stage {
     this.registry = new SessionRegistry(world, {
       join: (live) => [watcher(live)],
       isWatched: () => false,
+      unmade: () => {},
     });
   }
 
@@ -94,6 +95,8 @@ export class Stage {
       loader: options.loader ?? NO_LOADER,
       tools: options.tools ?? NO_TOOLS,
       meter: options.meter?.(store) ?? NO_METER,
+      ...(options.extensions && { extensions: options.extensions }),
+      ...(options.toolboxes && { toolboxes: options.toolboxes }),
       shell: new LocalShell({ PATH: process.env.PATH ?? "" }, commandMarks),
       holder: thisHolder(randomUUID()),
       tenants: new TenantGate(),
@@ -158,6 +161,8 @@ interface StageOptions {
   meter?(store: SessionStore): Meter;
   wrap?(store: SessionStore): SessionStore;
   readonly steps?: StoreSteps;
+  readonly extensions?: SessionWorld["extensions"];
+  readonly toolboxes?: SessionWorld["toolboxes"];
 }
 
 /** A client's hand on a session. */
@@ -274,9 +279,14 @@ const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/node", import.
 
 /** `echo` with these flags, as an entry of profiles. */
 export function echo(...flags: readonly string[]): [string, AgentProfile] {
+  return echoNamed("echo", ...flags);
+}
+
+/** The same under another name: an agent of its own, in processes of its own. */
+export function echoNamed(name: string, ...flags: readonly string[]): [string, AgentProfile] {
   const known = KNOWN_PROFILES.find(({ name }) => name === "echo") ?? expect.fail("no echo");
   const env = { NODE_COMPILE_CACHE: COMPILED };
-  return ["echo", profileOf({ ...known, args: [...known.args, ...flags], env })];
+  return [name, profileOf({ ...known, name, args: [...known.args, ...flags], env })];
 }
 
 /** What a loading client is shown of finished turns. */

@@ -2,8 +2,10 @@ import { randomUUID } from "node:crypto";
 import type { Agents, OwnAgentCalls } from "../agent/agent.ts";
 import {
   type AskId,
+  type ChildId,
   type PromptId,
   parseAskId,
+  parseChildId,
   parsePromptId,
   parseSessionId,
   parseShellId,
@@ -28,10 +30,13 @@ import type { Log } from "../core/log.ts";
 import type { MediationPolicy } from "../core/policy/ask.ts";
 import { type AgentAsking, ASKS_BY_DEFAULT } from "../core/policy/asking.ts";
 import type { Actor } from "../core/session/command.ts";
+import type { ExtensionCatalog } from "../extension/catalog.ts";
+import type { ThreadSource } from "../extension/thread/threads.ts";
 import type { Loader } from "../loader/loader.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Holder, SecretGuard, SessionStore } from "../store/index.ts";
 import type { Tools } from "../tool/tool.ts";
+import type { Toolboxes } from "../tool/toolbox.ts";
 import type { OpenTurns } from "./actor/open-turns.ts";
 import type { ExportWriter } from "./export/export.ts";
 import type { KnownSnapshots } from "./known-snapshots.ts";
@@ -59,6 +64,8 @@ export interface SessionWorld {
   readonly loader: Loader;
   /** What skills can run without a model. */
   readonly tools: Tools;
+  /** Tools of the server for the models of agents; without it they are offered none. */
+  readonly toolboxes?: Toolboxes;
   /** Sets credits aside for turns, and knows what they cost. */
   readonly meter: Meter;
   /** Runs the command lines of clients. */
@@ -74,6 +81,8 @@ export interface SessionWorld {
   /** Finds secrets that go over the border of two chunks. */
   readonly borders: Pick<SecretGuard, "openTail" | "endAcross">;
   readonly settings: SessionSettings;
+  /** Where the extensions of sessions come from; without it no session has any. */
+  readonly extensions?: { readonly catalog: ExtensionCatalog; readonly threads: ThreadSource };
   /** Writes exports; where it is absent, each has a process of its own. */
   readonly exports?: ExportWriter;
   /** What binds users; absent where callers need no token, and all of them are the operator. */
@@ -90,6 +99,7 @@ export interface FreshIds {
   turn(): TurnId;
   ask(): AskId;
   shell(): ShellId;
+  child(): ChildId;
   epoch(): string;
 }
 
@@ -110,6 +120,8 @@ export interface SessionSettings {
   readonly asking: ReadonlyMap<string, AgentAsking>;
   readonly policy: MediationPolicy;
   readonly quorum: number | null;
+  /** Child sessions of one session at the same time; with none its agent cannot delegate. */
+  readonly childrenOpenMax: number;
   /** How long people have for an ask; null is as long as they like. */
   readonly askMs: number | null;
   /** How long an agent has to stop when it was told to, before it is ended. */
@@ -152,6 +164,7 @@ export const DEFAULT_SESSION_SETTINGS: SessionSettings = {
   asking: new Map([["echo", ASKS_BY_DEFAULT]]),
   policy: "first-responder",
   quorum: null,
+  childrenOpenMax: 0,
   askMs: null,
   settleMs: 10_000,
   promptMs: null,
@@ -175,6 +188,7 @@ export const RANDOM_IDS: SessionWorld["ids"] = {
   turn: fresh(parseTurnId),
   ask: fresh(parseAskId),
   shell: fresh(parseShellId),
+  child: fresh(parseChildId),
   epoch: () => randomUUID(),
 };
 

@@ -8,7 +8,12 @@ import { unchanged } from "../../core/session/draft.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { JournalEntry, SessionKey, SessionRecord, Snapshot } from "../../store/store.ts";
 import { RefusedTransitions } from "../audit/entries.ts";
-import type { CommitStep, Participant, SessionSeat } from "../participant.ts";
+import {
+  type CommitStep,
+  type Participant,
+  type SessionSeat,
+  slotChanges,
+} from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { type OpenHistory, type SnapshotContent, weightOf } from "./history.ts";
@@ -241,20 +246,21 @@ export class SessionActor implements SessionSeat {
   }
 
   #snapshotFor(command: Command, decided: Decided, prepared?: Snapshot | null) {
-    const content = this.#snapshotContent(command, decided);
-    if (content === null) return null;
-    const snapshot = prepared ?? this.#history.snapshotWith(content);
-    return content.isWhole && this.#isTooLarge(snapshot) ? "too large" : snapshot;
+    const snapshot = prepared === undefined ? this.#snapshotNow(command, decided) : prepared;
+    if (snapshot === null) return null;
+    return isWhole(command) && this.#isTooLarge(snapshot) ? "too large" : snapshot;
   }
 
-  #snapshotContent(
-    { type, atMs }: Command,
-    { decision, written }: Decided,
-  ): SnapshotContent | null {
+  #snapshotNow(command: Command, decided: Decided): Snapshot | null {
+    const content = this.#snapshotContent(command, decided);
+    return content && this.#history.snapshotWith(content);
+  }
+
+  #snapshotContent(command: Command, { decision, written }: Decided): SnapshotContent | null {
     const { session } = decision;
     if (session === null || !isPersisted(written)) return null;
-    const isWhole = type !== "commit_refused";
-    return { session, last: written, prompt: this.#session.running, isWhole, atMs };
+    const how = { isWhole: isWhole(command), more: slotChanges(this.#participants, written) };
+    return { session, last: written, prompt: this.#session.running, ...how, atMs: command.atMs };
   }
 
   #isTooLarge(snapshot: Snapshot): boolean {
@@ -352,6 +358,11 @@ export class SessionActor implements SessionSeat {
     }
   }
 
+  async settled(): Promise<void> {
+    await this.#held?.goesOn;
+    await this.#pipeline.settledSoFar();
+  }
+
   backpressure(): Promise<void> | undefined {
     return this.#held?.goesOn ?? this.#pipeline.room();
   }
@@ -381,4 +392,9 @@ export class SessionActor implements SessionSeat {
   #server() {
     return stampedBy(this.#world.clock, SERVER);
   }
+}
+
+/** What is too large for a snapshot is told without its turn. */
+function isWhole({ type }: Command): boolean {
+  return type !== "commit_refused";
 }

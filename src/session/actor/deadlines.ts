@@ -17,6 +17,10 @@ export function deadlinesOf(session: Session, settleMs: number): ReadonlyMap<str
     if (deadlineAtMs === null) continue;
     due.set(`ask ${requestId}`, { atMs: deadlineAtMs, deadline: { of: "ask", requestId } });
   }
+  for (const { childId, deadlineAtMs: atMs, ended } of session.connection.turn.children.values()) {
+    if (ended !== null) continue;
+    due.set(`child ${childId}`, { atMs, deadline: { of: "child", childId } });
+  }
   if (running !== null && running.stopAskedAtMs !== null) {
     const { turnId } = running;
     const atMs = running.stopAskedAtMs + settleMs;

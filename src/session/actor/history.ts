@@ -8,11 +8,13 @@ import {
   TURN_LARGE_BYTES,
 } from "../../core/limits.ts";
 import { compact, compactSegment, type LogEvent } from "../../core/replay/compact.ts";
+import { OpenLog } from "../../core/replay/open-log.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { Manifest, Snapshot } from "../../store/index.ts";
 import { messageText } from "../conversation/message.ts";
 import { type TurnPrompt, turnMessages } from "../conversation/turn-messages.ts";
+import { NO_CHANGES, type SlotChanges } from "../participant.ts";
 import type { Tally } from "../stats/tally.ts";
 import { TALLY_SLOT, tallyText, withEvents } from "../stats/tally.ts";
 import type { SessionWorld } from "../world.ts";
@@ -30,9 +32,11 @@ export class OpenHistory {
   #manifest: Manifest;
   #revision: number;
   #snapshotEventId: number;
-  #events: LogEvent[] = [];
+  #log = new OpenLog();
+  /** How many events there are, and what they weigh. */
+  #count = 0;
   #bytes = 0;
-  /** What the events take in memory. */
+  /** What of them is in memory. */
   #heldBytes = 0;
   /** What had been said before the turn at work began. */
   #bytesBefore = 0;
@@ -64,15 +68,16 @@ export class OpenHistory {
 
   /** All that was counted, up to now. */
   get tally(): Tally {
-    return withEvents(this.#tally, this.#events);
+    return withEvents(this.#tally, this.#log.events);
   }
 
   add(written: readonly Written[]) {
     for (const { event, bytes } of written) {
       if (isTurnStart(event)) this.#bytesBefore = this.#bytes;
-      this.#events.push(event);
+      const isJoined = this.#log.add(event);
+      this.#count += 1;
       this.#bytes += bytes;
-      this.#heldBytes += bytes + TURN_EVENT_BYTES;
+      this.#heldBytes += isJoined ? bytes : bytes + TURN_EVENT_BYTES;
     }
   }
 
@@ -91,7 +96,8 @@ export class OpenHistory {
    */
   shed() {
     this.#tally = this.tally;
-    this.#events = [];
+    this.#log = new OpenLog();
+    this.#count = 0;
     this.#heldBytes = 0;
   }
 
@@ -102,7 +108,7 @@ export class OpenHistory {
 
   /** Between turns: what has come together is worth a snapshot of its own. */
   get isLong(): boolean {
-    return this.#events.length > HISTORY_OPEN_EVENTS_MAX || this.#bytes > HISTORY_OPEN_BYTES_MAX;
+    return this.#count > HISTORY_OPEN_EVENTS_MAX || this.#bytes > HISTORY_OPEN_BYTES_MAX;
   }
 
   /**
@@ -132,9 +138,10 @@ export class OpenHistory {
     }
   }
 
-  *#snapshotSteps({ session, last, prompt, isWhole, atMs }: SnapshotContent): SnapshotSteps {
+  *#snapshotSteps(content: SnapshotContent): SnapshotSteps {
+    const { session, last, prompt, isWhole, more = NO_CHANGES, atMs } = content;
     const ends = last.map(({ event }) => event);
-    const events = [...this.#events, ...ends];
+    const events = [...this.#log.events, ...ends];
     const lastId = events.at(-1)?.id ?? this.#snapshotEventId;
     const fold = folded(isWhole ? events : ends);
     const texts = yield* textsOf(fold, JSON.stringify);
@@ -155,8 +162,8 @@ export class OpenHistory {
       expectedRevision: this.#revision,
       manifest: { ...this.#manifest, updatedAt: atMs },
       messages: messageTexts,
-      slots: [core, stats, { ...WINDOW_SLOT, payload: encode(windowText(window)) }],
-      removedSlots: [],
+      slots: [core, stats, { ...WINDOW_SLOT, payload: encode(windowText(window)) }, ...more.slots],
+      removedSlots: more.removed,
       ...(events.length > 0 && { turn }),
       // A client that comes back within this window continues exactly where it was.
       trimThrough: window.trimThrough,
@@ -182,7 +189,8 @@ export class OpenHistory {
     this.#snapshotEventId = snapshot.turn?.lastId ?? this.#snapshotEventId;
     const closed = { lastId: this.#snapshotEventId, bytes: this.#bytes };
     this.#window = windowWith(this.#window, closed, this.#kept);
-    this.#events = [];
+    this.#log = new OpenLog();
+    this.#count = 0;
     this.#heldBytes = 0;
     this.#bytes = 0;
     this.#bytesBefore = 0;
@@ -217,6 +225,8 @@ export interface SnapshotContent {
   readonly last: readonly Written[];
   readonly prompt: TurnPrompt | null;
   readonly isWhole: boolean;
+  /** Of the slots that are not the server's own. */
+  readonly more?: SlotChanges;
   readonly atMs: number;
 }
 

@@ -1,12 +1,14 @@
 import { type Refusal, refusal } from "../../core/error.ts";
-import { PAGE_ROWS_MAX } from "../../core/limits.ts";
+import { PAGE_ROWS_MAX, UNANSWERED_EVENTS_MAX } from "../../core/limits.ts";
 import type { Bound } from "../../core/policy/bound.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type Actor, type Command, clientOf, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import type { Skipped } from "../../core/session/event.ts";
+import { eventIs } from "../../core/session/event-table.ts";
 import { evolve } from "../../core/session/evolve.ts";
+import { listedSkipped } from "../../core/session/skipped.ts";
 import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
 import type { Manifest } from "../../store/index.ts";
@@ -14,6 +16,7 @@ import type { JournalEntry, Opened, SessionKey, SessionRecord } from "../../stor
 import { OpenHistory } from "../actor/history.ts";
 import type { FilesAround } from "../agent/briefing.ts";
 import { auditEntries } from "../audit/entries.ts";
+import { absent, ExtensionSide, type ForeignSlots } from "../extension/extension-side.ts";
 import { PERSONA, SKILLS, take } from "../knowledge.ts";
 import { eventIn } from "../replay.ts";
 import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/tally.ts";
@@ -36,14 +39,18 @@ export interface OpenSession {
   readonly skipped: readonly Skipped[];
   /** What its files came to just now, if it was made just now. */
   readonly files: FilesAround | null;
+  /** Its maker had no answer when its server was killed. */
+  readonly isUnanswered: boolean;
   readonly history: OpenHistory;
+  /** What it has of extensions; null where no session has any. */
+  readonly extensions: ExtensionSide | null;
 }
 
 const OWN_SLOTS: ReadonlySet<string> = new Set(
   [CORE_SLOT, TALLY_SLOT, WINDOW_SLOT].map(({ owner }) => owner),
 );
 
-/** Whether the server itself owns a slot; other owners are not here yet. */
+/** Whether the server itself owns a slot; the others are those of extensions. */
 export function isOwnSlot(owner: string): boolean {
   return OWN_SLOTS.has(owner);
 }
@@ -79,6 +86,8 @@ async function readSession(
   const history = new OpenHistory(at, world);
   const start = startOf(opened, world.settings.defaultAgent);
   let { session } = start;
+  const isShort = revision === 0 && lastEventId <= UNANSWERED_EVENTS_MAX;
+  const log: LogEvent[] = [];
   for (let after = start.after; after < lastEventId; ) {
     const page = await world.store.readEvents(key, { after, limit: PAGE_ROWS_MAX });
     if (!page.ok) return page;
@@ -87,14 +96,38 @@ async function readSession(
     });
     history.add(written.filter(({ id }) => id > snapshotEventId));
     for (const { event } of written) session = start.step(session, event);
+    if (isShort) log.push(...written.map(({ event }) => event));
     after = written.at(-1)?.id ?? lastEventId;
   }
   if (session === null) return fail("session_corrupt", { reason: "its log has no beginning" });
   const row = recordOf(session, record.updatedAtMs);
-  const { skipped } = start;
+  const foreign = foreignIn(opened);
+  const { workspaceCwd } = session.fixed;
+  const about = { key, workspaceCwd, isResumed: true };
+  const hasThem = world.extensions !== undefined;
+  const extensions = hasThem ? new ExtensionSide(world, about, foreign) : null;
+  const skipped = hasThem ? start.skipped : [...absent(foreign), ...start.skipped];
   const hasMessages = record.messageCount > 0;
-  const found = { hasSnapshot: revision > 0, hasMessages, skipped, files: null };
-  return ok({ key, term, epoch, session, lastEventId, record: row, ...found, history });
+  const isUnanswered = isShort && hasNoAnswer(log);
+  const found = { hasSnapshot: revision > 0, hasMessages, skipped, extensions, isUnanswered };
+  return ok({
+    key,
+    term,
+    epoch,
+    session,
+    lastEventId,
+    record: row,
+    ...found,
+    files: null,
+    history,
+  });
+}
+
+/** Whether no client has an answer about this session (P1); this is its whole log. */
+function hasNoAnswer(log: readonly LogEvent[]): boolean {
+  // The maker is attached in the first commit, which ends with the wish for an agent.
+  const firstCommitEnd = log.findIndex(({ type }) => type === "session_status");
+  return !log.some((event, at) => at > firstCommitEnd && eventIs(event, "answered"));
 }
 
 /** Figures that are lost begin again; nothing depends on them. */
@@ -141,17 +174,23 @@ function startOf(opened: Opened, defaultAgent: string): Start {
   };
 }
 
-/** Slots that cannot be read, and those of owners that are not here, which are kept (P6). */
-function skippedIn({ slots, damagedSlots, manifest }: Opened): readonly Skipped[] {
-  const damaged = damagedSlots.map((name) => ({ name, reason: "it is damaged" }));
-  const absent = slots
-    .filter(({ owner }) => !isOwnSlot(owner))
-    .map(({ owner }) => ({ name: owner, reason: "its owner is not here; it is kept as it is" }));
-  const machine = manifest.smState?.smExtId;
-  const isNamed = [...damaged, ...absent].some(({ name }) => name === machine);
-  if (machine === undefined || isNamed) return [...damaged, ...absent];
+/** Slots of the server's own that cannot be read, and the state machine, which is kept (P6). */
+function skippedIn(opened: Opened): readonly Skipped[] {
+  const own = opened.damagedSlots.filter(isOwnSlot);
+  const damaged = absent({ slots: [], damaged: own });
+  const { slots, damaged: lost } = foreignIn(opened);
+  const machine = opened.manifest.smState?.smExtId;
+  const owners = [...lost, ...slots.map(({ owner }) => owner)];
+  if (machine === undefined || owners.includes(machine)) return damaged;
   const reason = "no such state machine is here; its place in the session is kept";
-  return [...damaged, ...absent, { name: machine, reason }];
+  return [...damaged, { name: machine, reason }];
+}
+
+function foreignIn({ slots, damagedSlots }: Opened): ForeignSlots {
+  return {
+    slots: slots.filter(({ owner }) => !isOwnSlot(owner)),
+    damaged: damagedSlots.filter((owner) => !isOwnSlot(owner)),
+  };
 }
 
 /** What a session is made with; its skills and persona are found where it is made. */
@@ -198,16 +237,44 @@ export async function createSession(
   request: CreationRequest,
 ): Promise<Result<OpenSession>> {
   const { key } = request;
-  const { sessionId } = key;
   const whole = await wholeCreation(world, key, request.creation);
   if (!whole.ok) return whole;
-  const creation = whole.value;
+  const extensions = await extensionsOf(world, request);
+  if (!extensions.ok) return extensions;
+  const made = await madeSession(world, request, whole.value, extensions.value);
+  if (!made.ok) await extensions.value?.end();
+  return made;
+}
+
+/** They are at work before it is there; without one that it cannot be without, it is not made. */
+async function extensionsOf(
+  world: SessionWorld,
+  { key, creation }: CreationRequest,
+): Promise<Result<ExtensionSide | null>> {
+  if (world.extensions === undefined) return ok(null);
+  const { workspaceCwd } = creation;
+  const extensions = new ExtensionSide(world, { key, workspaceCwd, isResumed: false });
+  const up = await extensions.bringUp();
+  if (!up.ok) return up;
+  // A session without any pays nothing for that there could be some.
+  return ok(extensions.isEmpty ? null : extensions);
+}
+
+async function madeSession(
+  world: SessionWorld,
+  request: CreationRequest,
+  creation: Creation,
+  extensions: ExtensionSide | null,
+): Promise<Result<OpenSession>> {
+  const { key } = request;
+  const { sessionId } = key;
   const atMs = world.clock.nowMs();
   const epoch = world.ids.epoch();
   const journal: JournalEntry[] = [];
   const written: Written[] = [];
   let session: Session | null = null;
-  for (const command of firstCommands(request, creation, atMs)) {
+  const skipped = listedSkipped(extensions?.skipped ?? []);
+  for (const command of firstCommands(request, { creation, skipped }, atMs)) {
     const decision = decide(session, command);
     if (decision.kind === "refused") return { ok: false, refusal: decision.refusal };
     const firstEventId = written.length + 1;
@@ -245,21 +312,31 @@ export async function createSession(
   const { term } = made.value;
   const lastEventId = written.length;
   const files = { skills: creation.skills.hash, persona: creation.persona.hash };
-  const fresh = { hasSnapshot: false, hasMessages: false, skipped: [], files };
-  return ok({ key, term, epoch, session, lastEventId, record, ...fresh, history });
+  const fresh = { hasSnapshot: false, hasMessages: false, skipped: [], files, extensions };
+  return ok({
+    key,
+    term,
+    epoch,
+    session,
+    lastEventId,
+    record,
+    ...fresh,
+    history,
+    isUnanswered: false,
+  });
 }
 
 /** All that is decided of a new session before a client can know of it. */
 function firstCommands(
   { key, actor, bound, registersMaker = false }: CreationRequest,
-  creation: Creation,
+  made: { readonly creation: Creation; readonly skipped: readonly Skipped[] },
   atMs: number,
 ): readonly Command[] {
   const { sessionId } = key;
   const by = { atMs, actor, ...(bound && { bound }) };
   const clientId = registersMaker ? clientOf(actor) : null;
   return [
-    { ...by, type: "create", sessionId, creation },
+    { ...by, type: "create", sessionId, ...made },
     ...(clientId === null ? [] : [{ ...by, type: "attach" as const, clientId, idle: [] }]),
     { atMs, actor: SERVER, type: "activate", skipped: [] },
   ];

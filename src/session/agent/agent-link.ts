@@ -7,7 +7,7 @@ import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
 import { ASKING_UNKNOWN, wantsAsks } from "../../core/policy/asking.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
-import type { CommandResult } from "../../core/session/event.ts";
+import type { CommandResult, Skipped } from "../../core/session/event.ts";
 import {
   type Chosen,
   type ModelPart,
@@ -16,22 +16,20 @@ import {
   type Session,
   settingsOfModel,
 } from "../../core/session/state.ts";
-import { skillBlock } from "../../core/skill/instructions.ts";
-import * as reply from "../../core/slash/reply.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { SessionWorld } from "../world.ts";
 import { askingMode, modeOnArrival, offeredMode, usualMode } from "./agent-modes.ts";
 import type { AgentReports, AgentSetting } from "./agent-reports.ts";
+import { type AgentTools, offerTools, skippedBy } from "./agent-tools.ts";
+import { Briefing, type FilesAround, filesAround, knownSoon, surroundingsOf } from "./briefing.ts";
 import {
-  Briefing,
+  announceSkill,
+  answerSkillGone,
   type CalledSkill,
   calledContent,
-  type FilesAround,
-  filesAround,
   isTool,
-  knownSoon,
-  surroundingsOf,
-} from "./briefing.ts";
+} from "./called-skill.ts";
+import type { Delegation } from "./delegate-tool.ts";
 import { NO_OFFER, OfferKeeper, offerNews } from "./offers.ts";
 import { OpenAsks } from "./open-asks.ts";
 import { ToolTurn } from "./tool-turn.ts";
@@ -60,6 +58,7 @@ export class AgentLink {
   #session: AgentSession | null = null;
   #briefing: Briefing | null = null;
   #offers: OfferKeeper | null = null;
+  #tools: AgentTools | null = null;
   #files: ReturnType<typeof filesAround> | null = null;
   /** The session as it was told last; what is made up for later is made up for on this. */
   #latest: Session | null = null;
@@ -78,7 +77,7 @@ export class AgentLink {
     this.#world = world;
     this.activation = activation;
     this.#reports = reports;
-    this.asks = new OpenAsks(world.ids, reports);
+    this.asks = new OpenAsks(world.ids, reports.asks);
   }
 
   /** Whether users with other ceilings may prompt here: then the agent asks in every mode. */
@@ -99,12 +98,18 @@ export class AgentLink {
     return this.#session;
   }
 
+  /** What the session has and this agent cannot be given, with the reasons (P6). */
+  get skipped(): readonly Skipped[] {
+    return skippedBy(this.#session, this.#tools);
+  }
+
   /** Answers why there is no agent; null if there is one, or none is wanted any more. */
   async connect(
     key: SessionKey,
     session: Session,
     past: AgentPast | null,
     files: FilesAround | null,
+    delegation: Delegation | null,
   ): Promise<Refusal | null> {
     const { activeAgent, currentCwd } = session.chosen;
     this.#modeChoices = session.agentModeChoices ?? 0;
@@ -116,6 +121,8 @@ export class AgentLink {
     this.#files = filesAround(this.#world, { tenantId, workspaceCwd }, files);
     const unread = await briefing.learn(session.chosen);
     if (unread !== null) return this.#isOver ? null : unread;
+    const tools = offerTools(this.#world, { tenantId, agent: activeAgent }, briefing, delegation);
+    this.#tools = tools;
     const request = {
       tenantId,
       userId: session.fixed.createdBy ?? null,
@@ -125,11 +132,13 @@ export class AgentLink {
       workspace: workspaceCwd,
       cwd: currentCwd,
       mcpServers: this.#world.tools.servers,
+      toolbox: tools.server,
       systemPrompt: briefing.text,
       past,
     };
     const { signal } = this.#giveUp;
     const connected = await this.#world.agents.connect(request, this.#listener(session), signal);
+    if (!connected.ok) tools.close();
     return connected.ok || this.#isOver ? null : connected.refusal;
   }
 
@@ -167,19 +176,11 @@ export class AgentLink {
     const { slash, content } = running;
     const called = slash === "skill" || slash === "tool" ? briefing.skillIn(content) : null;
     if (slash === null || slash === "agent") this.#give(running, briefing, null);
-    else if (called === null || isTool(called) !== (slash === "tool")) this.#noSkill(running);
+    else if (called === null || isTool(called) !== (slash === "tool"))
+      answerSkillGone(this.#reports, running);
     else if (slash === "tool") this.#dispatch(running, called);
     else this.#give(running, briefing, called);
     return true;
-  }
-
-  /** It was reloaded away since the line was looked at, and a line is never given raw. */
-  #noSkill({ promptId, turnId }: RunningPrompt) {
-    const result = reply.skillGone();
-    const content = { type: "text", text: result.message };
-    void this.#reports.update({ sessionUpdate: "agent_message_chunk", content });
-    this.#reports.announce({ type: "command_result", data: { promptId, ...result } });
-    this.#reports.status({ status: "turn_complete", turnId, stopReason: "end_turn" });
   }
 
   /** Once at a time, and then everything is looked at again; after a pause if it failed. */
@@ -204,7 +205,7 @@ export class AgentLink {
     const news = updates.flatMap(({ block }) => block ?? []);
     const told = running.shellContext.map((text): ContentBlock => ({ type: "text", text }));
     for (const { sent } of updates) this.#reports.instructed(sent);
-    if (called !== null) this.#announceSkill(running, called);
+    if (called !== null) announceSkill(this.#reports, running, called);
     const asked = called === null ? content : calledContent(called, content);
     const all = isCommand ? [...asked, ...told] : [...news, ...told, ...asked];
     const given = this.#session?.prompt({ turnId, content: all, params, isCommand });
@@ -219,7 +220,7 @@ export class AgentLink {
     const { turnId, promptId } = running;
     const { fixed, chosen } = this.#latest ?? {};
     if (fixed === undefined || chosen === undefined) return;
-    this.#announceSkill(running, called);
+    announceSkill(this.#reports, running, called);
     const reports = this.#reports;
     const heard = {
       heardStatus: (report: AgentStatusReport<"turn_complete">) => {
@@ -239,13 +240,6 @@ export class AgentLink {
     void turn.run(called);
   }
 
-  #announceSkill({ promptId }: Pick<RunningPrompt, "promptId">, { entry }: CalledSkill) {
-    const { skill_name: skill, source, invocation_mode: mode } = entry;
-    const text = mode === "llm_orchestration" ? { text: skillBlock(entry) } : {};
-    const data = { promptId, skill, source, mode, ...text };
-    this.#reports.announce({ type: "skill_invoked", data });
-  }
-
   steer(messageId: string, content: readonly ContentBlock[]): Result<void> {
     if (this.#steered.has(messageId)) return DONE;
     this.#steered.add(messageId);
@@ -259,6 +253,7 @@ export class AgentLink {
     if (this.#session === null) this.#isOver = true;
     this.#giveUp.abort();
     await this.#session?.close();
+    this.#tools?.close();
   }
 
   /**
@@ -270,6 +265,7 @@ export class AgentLink {
     this.#reports.end();
     this.asks.end();
     this.#toolTurn?.cancel();
+    this.#tools?.close();
     this.#giveUp.abort();
     await this.#session?.close();
   }
@@ -318,6 +314,7 @@ export class AgentLink {
         this.#isOver = true;
         reports.end();
         this.#toolTurn?.cancel();
+        this.#tools?.close();
         this.asks.end();
       },
       audit: (act, details) => reports.recordAct(act, details),

@@ -1,23 +1,21 @@
-import type { AgentAsk, TakenMessage } from "../../agent/agent.ts";
+import type { TakenMessage } from "../../agent/agent.ts";
 import type { AgentUpdate } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
-import type { AskId, ClientId, TurnId } from "../../core/id.ts";
+import type { TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { Access } from "../../core/policy/access.ts";
-import { fail, ok, type Result } from "../../core/result.ts";
 import {
   type Actor,
   type AgentStatusReport,
   type Announcement,
-  type Command,
   SERVER,
 } from "../../core/session/command.ts";
-import type { AgentExit, InstructionsSent, UsageSuspicion } from "../../core/session/event.ts";
+import type { UsageSuspicion } from "../../core/session/credit-event.ts";
+import type { AgentExit, InstructionsSent } from "../../core/session/event.ts";
 import { type ModelPart, messagesToTake } from "../../core/session/state.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import type { SessionSeat } from "../participant.ts";
-import { turnBound } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
+import { AskReports, type ReportsDeps } from "./ask-reports.ts";
 import { HeldText } from "./held-text.ts";
 import { UsageReports } from "./usage-reports.ts";
 
@@ -26,27 +24,26 @@ export type AgentSetting =
   | ModelPart
   | { readonly setting: "mode" | "option"; readonly value: string };
 
-/** Clients that have been seen since the server started. */
-export type PresentClients = () => readonly ClientId[];
-
-const UNBOUND: Result<Pick<Command, "bound">> = ok({});
-
 /** What one activation of an agent reports, as commands to its session. */
 export class AgentReports {
   readonly #world: SessionWorld;
   readonly #seat: SessionSeat;
   readonly #agent: Actor;
-  readonly #present: PresentClients;
-  /** Asks for which the policy is being read. */
-  readonly #unmade = new Set<AskId>();
+  /** What the agent asks for. */
+  readonly asks: AskReports;
   readonly #held: HeldText;
   readonly #usage: UsageReports;
+  readonly #extensions: ReportsDeps["extensions"];
+  /** Ends the turn that is over for its agent, while extensions take in what it was. */
+  #endTurn: (() => void) | null = null;
 
-  constructor(world: SessionWorld, seat: SessionSeat, activation: number, present: PresentClients) {
+  constructor(world: SessionWorld, seat: SessionSeat, activation: number, deps: ReportsDeps) {
     this.#world = world;
     this.#seat = seat;
     this.#agent = { kind: "agent", activation };
-    this.#present = present;
+    this.#extensions = deps.extensions;
+    const interrupt = () => this.#held.interrupt();
+    this.asks = new AskReports(world, seat, { ...deps, actor: this.#agent, interrupt });
     this.#usage = new UsageReports(world, seat, this.#agent);
     this.#held = new HeldText({
       world,
@@ -62,9 +59,20 @@ export class AgentReports {
 
   status(report: AgentStatusReport) {
     this.#held.release();
+    this.#endTurn?.();
     const { epoch } = this.#seat;
     const known = report.status === "connected" ? { ...report, epoch } : report;
-    void this.#seat.submit({ ...this.#by(), type: "agent_status", ...known });
+    const tell = () => void this.#seat.submit({ ...this.#by(), type: "agent_status", ...known });
+    const settling = report.status === "turn_complete" ? this.#extensions?.turnEnds(report) : null;
+    if (!settling) return tell();
+    this.#endTurn = () => {
+      this.#endTurn = null;
+      tell();
+    };
+    const end = this.#endTurn;
+    void settling.then(() => {
+      if (this.#endTurn === end) end();
+    });
   }
 
   /** Pending while the session's store is behind: nothing more is read from the agent. */
@@ -86,28 +94,6 @@ export class AgentReports {
     this.#usage.suspect(suspicion);
   }
 
-  /** Answers whether the session took it; how it ends is an event. */
-  async ask(requestId: AskId, ask: AgentAsk): Promise<boolean> {
-    this.#held.interrupt();
-    // Without a policy an ask keeps its place among all that the agent says.
-    const bound = this.#world.policies === undefined ? UNBOUND : await this.#bound(requestId);
-    if (!bound.ok) return false;
-    const command = { type: "ask", requestId, ...ask, ...this.#mediation() } as const;
-    return (await this.#seat.submit({ ...this.#by(), ...bound.value, ...command })) === null;
-  }
-
-  /** Answers when it is decided, or known that people have to; how it ends is an event. */
-  async access(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal> {
-    this.#held.interrupt();
-    const bound = this.#world.policies === undefined ? UNBOUND : await this.#bound(requestId);
-    if (!bound.ok) return bound.refusal;
-    const { workflow: _, ...mediation } = this.#mediation();
-    const command = { type: "access", requestId, access, ...mediation } as const;
-    const why = await this.#seat.submit({ ...this.#by(), ...bound.value, ...command });
-    const { openAsks } = this.#seat.decided.connection.turn;
-    return why ?? (openAsks.has(requestId) ? "people" : "decided");
-  }
-
   /** Answers when it is durable what the agent has; none if a client was faster. */
   async takeMessages(): Promise<readonly TakenMessage[]> {
     this.#held.interrupt();
@@ -122,28 +108,9 @@ export class AgentReports {
     return this.#seat.decided.queue.length > 0;
   }
 
-  /**
-   * What binds the turn that an ask belongs to. The ask is not made if its agent has taken it back
-   * meanwhile, or if it would come into another turn, which other users may have begun.
-   */
-  async #bound(requestId: AskId): Promise<Result<Pick<Command, "bound">>> {
-    const { running } = this.#seat.decided;
-    this.#unmade.add(requestId);
-    const bound = await turnBound(this.#world, this.#seat);
-    const isWanted = this.#unmade.delete(requestId);
-    const isSameTurn = this.#seat.decided.running?.turnId === running?.turnId;
-    if (!isWanted || !isSameTurn) return fail("turn_not_open");
-    if (!bound.ok) return bound;
-    return ok(bound.value === undefined ? {} : { bound: bound.value });
-  }
-
-  askWithdrawn(requestId: AskId, reason: Command<"ask_withdrawn">["reason"]) {
-    if (this.#unmade.delete(requestId)) return;
-    void this.#seat.submit({ ...this.#by(), type: "ask_withdrawn", requestId, reason });
-  }
-
   exit({ exitCode, signalCode, message }: AgentExit & { readonly message: string }) {
     this.#held.release();
+    this.#endTurn?.();
     const { chosen, running } = this.#seat.decided;
     if (running !== null) {
       const { sessionId } = this.#seat.key;
@@ -187,12 +154,6 @@ export class AgentReports {
     }
     const by = stampedBy(this.#world.clock, SERVER);
     void this.#seat.submit({ ...by, type: "model", failure: { setting, value, reason } });
-  }
-
-  #mediation() {
-    const { policy, quorum, askMs } = this.#world.settings;
-    const deadlineAtMs = askMs === null ? null : this.#world.clock.nowMs() + askMs;
-    return { policy, quorum, present: this.#present(), deadlineAtMs, workflow: null } as const;
   }
 
   #by() {

@@ -5,28 +5,37 @@ import {
   ACTIVATION_RETRY_MS_MAX,
   ACTIVATION_RETRY_MS_MIN,
   ACTIVATIONS_MAX,
+  AGENT_HELD_MS_MAX,
 } from "../../core/limits.ts";
-import { ACCESS_REFUSED } from "../../core/policy/access.ts";
 import { type ClientActor, SERVER } from "../../core/session/command.ts";
 import type { SessionEvent, Skipped } from "../../core/session/event.ts";
 import { isRegistered, type Session, steeredAs } from "../../core/session/state.ts";
 import type { CallOff } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
+import type { ExtensionSide } from "../extension/extension-side.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
 import { boundIn, callerSpeaker } from "../tenant/tenant-policies.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { AgentLink } from "./agent-link.ts";
 import { type AgentNow, agentNow } from "./agent-modes.ts";
-import { AgentReports, type PresentClients } from "./agent-reports.ts";
+import { AgentReports } from "./agent-reports.ts";
+import type { ReportsDeps } from "./ask-reports.ts";
 import type { FilesAround } from "./briefing.ts";
+import type { Delegation } from "./delegate-tool.ts";
+
+/** Whether the start of an agent waits until the client has its answer. */
+export type AgentStart = "at once" | "after the answer";
 
 /** What the agent's side needs to know beside the session's state. */
-interface AgentSideDeps {
-  readonly present: PresentClients;
+interface AgentSideDeps extends ReportsDeps {
+  /** No agent starts before they have come up; null where there are none. */
+  readonly extensions: ExtensionSide | null;
   /** What the agent was told and said before; null if there is nothing. */
   past(session: Session): AgentPast | null;
-  /** What could not be brought back when the session was opened (P6). */
-  readonly skipped: readonly Skipped[];
+  /** What could not be brought back, and what was left out since (P6). */
+  skipped(): readonly Skipped[];
+  /** Takes tasks of the agent; null where it cannot delegate. */
+  readonly delegation: Delegation | null;
   /** What the files came to when the session was made, if that is now. */
   readonly files: FilesAround | null;
 }
@@ -48,6 +57,10 @@ export class AgentSide implements Participant {
   #failures = 0;
   #cancelRetry: CallOff | null = null;
   #isResting = false;
+  /** What goes before the start of an agent. */
+  readonly #holds = new Set<object>();
+  /** The session as it was told last; null at the end. */
+  #latest: Session | null = null;
 
   constructor(world: SessionWorld, seat: SessionSeat, deps: AgentSideDeps) {
     this.#world = world;
@@ -73,11 +86,28 @@ export class AgentSide implements Participant {
     this.#isResting = true;
   }
 
+  /**
+   * Until it is released, or a moment has passed, no agent starts: that takes a processor for as
+   * long as the answer takes that a client waits for.
+   */
+  hold(): () => void {
+    const hold = {};
+    this.#holds.add(hold);
+    const release = () => {
+      callOff();
+      const isLast = this.#holds.delete(hold) && this.#holds.size === 0;
+      if (isLast && this.#latest !== null) this.follow(this.#latest);
+    };
+    const callOff = this.#world.clock.after(AGENT_HELD_MS_MAX, release);
+    return release;
+  }
+
   follow(session: Session) {
+    this.#latest = session;
     const state = session.connection.sessionState;
     if (this.#link !== null && this.#link.activation !== session.activation) this.#drop();
     if (state === "ready") this.#failures = 0;
-    if (state === "activating" && this.#link === null) void this.#connect(session);
+    if (state === "activating" && this.#link === null) this.#start(session);
     else if (state === "deactivating") void this.#takeDown();
     else if (state === "inactive" || state === "error") this.#drop();
     else this.#link?.follow(session);
@@ -89,22 +119,8 @@ export class AgentSide implements Participant {
   }
 
   #react(event: SessionEvent) {
-    if (event.type === "permission_decided" || event.type === "permission_resolved") {
-      const { requestId, outcome } = event.data;
-      const answers = "answers" in event.data ? event.data.answers : undefined;
-      const ended = "reason" in event.data ? { ended: event.data.reason } : {};
-      const answer = answers === undefined ? { outcome, ...ended } : { outcome, answers, ...ended };
-      this.#link?.asks.answer(requestId, answer);
-      // A vote on an access is an event of its own.
-      if (event.type === "permission_resolved" && event.data.reason !== "vote") {
-        const end = event.data.reason;
-        const reason = `the permission request for it ended without an answer (${end})`;
-        this.#link?.asks.permitted(requestId, { allowed: false, reason });
-      }
-    } else if (event.type === "agent_access") {
-      const { requestId, allowed, by } = event.data;
-      this.#link?.asks.permitted(requestId, { allowed, reason: ACCESS_REFUSED[by] });
-    } else if (event.type === "mid_turn_message_injected" && !event.data.takenPromptId) {
+    if (OF_ASKS.has(event.type)) this.#link?.asks.told(event);
+    if (event.type === "mid_turn_message_injected" && !event.data.takenPromptId) {
       const by = this.#senderOf(event);
       for (const { messageId, content } of event.data.items) {
         void this.#steer(messageId, content, by);
@@ -114,6 +130,7 @@ export class AgentSide implements Participant {
 
   async end(): Promise<void> {
     this.#cancelRetry?.();
+    this.#latest = null;
     const link = this.#link;
     this.#link = null;
     await Promise.all([link?.discard(), this.#leaving?.discard()]);
@@ -159,7 +176,7 @@ export class AgentSide implements Participant {
       this.#cancelRetry?.();
       this.#cancelRetry = null;
       if (this.#isResting) return;
-      const { skipped } = this.#deps;
+      const skipped = this.#deps.skipped();
       void this.#seat.submit({ ...this.#server(), type: "activate", skipped });
     };
     if (this.#failures === 0) return activate();
@@ -167,9 +184,21 @@ export class AgentSide implements Participant {
     this.#cancelRetry ??= this.#world.clock.after(ms, activate);
   }
 
+  #start(session: Session) {
+    const { extensions } = this.#deps;
+    if (extensions === null || extensions.isUp) {
+      if (this.#holds.size === 0) void this.#connect(session);
+      return;
+    }
+    // The store had failed under a session that was about to wake: they were those of before.
+    void extensions.bringUp().then(() => {
+      if (this.#latest !== null) this.follow(this.#latest);
+    });
+  }
+
   async #connect(session: Session): Promise<void> {
     const { activation } = session;
-    const reports = new AgentReports(this.#world, this.#seat, activation, this.#deps.present);
+    const reports = new AgentReports(this.#world, this.#seat, activation, this.#deps);
     const link = new AgentLink(this.#world, activation, reports);
     this.#link = link;
     this.#failure = null;
@@ -177,7 +206,13 @@ export class AgentSide implements Participant {
     const { modelConfig } = this.#seat.decided.chosen;
     const wanted = { ...session, chosen: { ...session.chosen, modelConfig } };
     const files = activation === FIRST_ACTIVATION ? this.#deps.files : null;
-    const why = await link.connect(this.#seat.key, wanted, this.#deps.past(session), files);
+    const why = await link.connect(
+      this.#seat.key,
+      wanted,
+      this.#deps.past(session),
+      files,
+      this.#deps.delegation,
+    );
     if (why !== null) this.#notConnected(why, reports);
   }
 
@@ -224,6 +259,13 @@ export class AgentSide implements Participant {
     return stampedBy(this.#world.clock, SERVER);
   }
 }
+
+/** All else is no news to what waits for an answer. */
+const OF_ASKS: ReadonlySet<string> = new Set([
+  "permission_decided",
+  "permission_resolved",
+  "agent_access",
+]);
 
 /** The one that a session is made with. */
 const FIRST_ACTIVATION = 1;

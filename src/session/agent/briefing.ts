@@ -7,8 +7,8 @@ import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { SURROUNDINGS_MS_MAX } from "../../core/limits.ts";
 import type { AgentContext, InstructionsSent } from "../../core/session/event.ts";
 import type { Chosen, Instructed, Session, Surroundings } from "../../core/session/state.ts";
-import { instructionsOf, skillBlock } from "../../core/skill/instructions.ts";
-import type { SkillEntry } from "../../core/skill/skill.ts";
+import { instructionsOf, tellsOfSkills } from "../../core/skill/instructions.ts";
+import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import { slashTextOf } from "../../core/slash/commands.ts";
 import { resolveSlash } from "../../core/slash/resolve.ts";
 import type { LoadScope } from "../../loader/loader.ts";
@@ -21,12 +21,7 @@ import {
   SKILLS,
 } from "../knowledge.ts";
 import type { SessionWorld } from "../world.ts";
-
-/** A skill that a prompt calls for, and what the person said with it. */
-export interface CalledSkill {
-  readonly entry: SkillEntry;
-  readonly words: string;
-}
+import type { CalledSkill } from "./called-skill.ts";
 
 /** Instructions that go with a prompt; without a block if they get into it by themselves. */
 export interface BriefingUpdate {
@@ -47,6 +42,8 @@ export class Briefing {
   #carried: InstructionsSent | null = null;
   #wanted: Instructed = { skills: "", persona: "" };
   #knowledge: Knowledge = NO_KNOWLEDGE;
+  /** Whether the agent has the tool that reads skills, which its instructions then name. */
+  canReadSkills = false;
 
   constructor(world: SessionWorld, tenantId: TenantId, { instructed }: Session) {
     this.#world = world;
@@ -56,7 +53,17 @@ export class Briefing {
 
   /** What the agent should know, in words; null if there is nothing to say. */
   get text(): string | null {
-    return instructionsOf(this.#knowledge.persona, this.#knowledge.skills);
+    const { persona, skills } = this.#knowledge;
+    return instructionsOf(persona, skills, this.canReadSkills);
+  }
+
+  /** The skills that the session has chosen, as they were then. */
+  get skills(): SkillSnapshot {
+    return this.#knowledge.skills;
+  }
+
+  get tellsOfSkills(): boolean {
+    return tellsOfSkills(this.#knowledge.persona, this.#knowledge.skills);
   }
 
   isOf({ skills, persona }: Chosen): boolean {
@@ -129,20 +136,6 @@ function instructionsBlock({ text }: InstructionsSent): ContentBlock {
 
 function isSame(one: Instructed, other: Instructed): boolean {
   return one.skills === other.skills && one.persona === other.persona;
-}
-
-/** Whether it is run without the agent. */
-export function isTool({ entry }: CalledSkill): boolean {
-  return entry.invocation_mode === "tool_dispatch";
-}
-
-/** The skill's text, and then what was said with it in place of the line that called for it. */
-export function calledContent(
-  { entry, words }: CalledSkill,
-  [, ...others]: readonly ContentBlock[],
-): readonly ContentBlock[] {
-  const asked = words === "" ? [] : [{ type: "text", text: words }];
-  return [{ type: "text", text: skillBlock(entry) }, ...asked, ...others];
 }
 
 /** What the files that speak to agents come to; null is not known. */

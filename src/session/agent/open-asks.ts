@@ -1,11 +1,12 @@
 import type { AccessAnswer, AccessDecision, AgentAsk, AskAnswer } from "../../agent/agent.ts";
 import { sentenceOf } from "../../core/error.ts";
 import type { AskId } from "../../core/id.ts";
-import { type Access, outcomeForAgent } from "../../core/policy/access.ts";
+import { type Access, guardReason, outcomeForAgent, whyRefused } from "../../core/policy/access.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
+import type { SessionEvent } from "../../core/session/event.ts";
 import { COMPLETED, WITHDRAWN } from "../../core/session/reason.ts";
 import type { SessionWorld } from "../world.ts";
-import type { AgentReports } from "./agent-reports.ts";
+import type { AskReports } from "./ask-reports.ts";
 
 /**
  * What one agent waits for an answer to: its asks, and what it wants the server to do. How each of
@@ -13,12 +14,12 @@ import type { AgentReports } from "./agent-reports.ts";
  */
 export class OpenAsks {
   readonly #ids: SessionWorld["ids"];
-  readonly #reports: AgentReports;
+  readonly #reports: AskReports;
   readonly #asks = new Map<AskId, (answer: AskAnswer) => void>();
   readonly #accesses = new Map<AskId, (answer: AccessAnswer) => void>();
   #isOver = false;
 
-  constructor(ids: SessionWorld["ids"], reports: AgentReports) {
+  constructor(ids: SessionWorld["ids"], reports: AskReports) {
     this.#ids = ids;
     this.#reports = reports;
   }
@@ -48,6 +49,31 @@ export class OpenAsks {
       this.permitted(requestId, { allowed: false, reason: sentenceOf(heard).replace(/\.$/, "") });
     }
     return ended;
+  }
+
+  /** Something of an ask, perhaps of another agent's, is durable. */
+  told(event: SessionEvent) {
+    if (event.type === "permission_decided" || event.type === "permission_resolved") {
+      const { requestId, outcome } = event.data;
+      const answers = "answers" in event.data ? event.data.answers : undefined;
+      const ended = "reason" in event.data ? { ended: event.data.reason } : {};
+      const reason = "guard" in event.data && event.data.guard && guardReason(event.data.guard);
+      this.answer(requestId, {
+        outcome,
+        ...(answers !== undefined && { answers }),
+        ...(reason && { reason }),
+        ...ended,
+      });
+      // A vote on an access is an event of its own.
+      if (event.type === "permission_resolved" && event.data.reason !== "vote") {
+        const end = event.data.reason;
+        const reason = `the permission request for it ended without an answer (${end})`;
+        this.permitted(requestId, { allowed: false, reason });
+      }
+    } else if (event.type === "agent_access") {
+      const { requestId, allowed, by, guard } = event.data;
+      this.permitted(requestId, { allowed, reason: whyRefused(by, guard) });
+    }
   }
 
   /** An ask has ended, and this is how. */

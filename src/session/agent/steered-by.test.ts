@@ -31,14 +31,17 @@ async function steered(by: Actor, leaves: boolean) {
       return null;
     },
     tell: () => {},
+    settled: async () => {},
     backpressure: () => undefined,
     recordAct: async () => {},
   };
   const side = new AgentSide(stage.world, seat, {
     present: () => [],
     past: () => null,
-    skipped: [],
+    skipped: () => [],
     files: null,
+    extensions: null,
+    delegation: null,
   });
   side.durable(written);
   return said;

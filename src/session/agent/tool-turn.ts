@@ -11,7 +11,7 @@ import * as reply from "../../core/slash/reply.ts";
 import type { ToolCall, ToolContext } from "../../tool/tool.ts";
 import { mayRunShells } from "../tenant/policy-check.ts";
 import type { SessionWorld } from "../world.ts";
-import type { CalledSkill } from "./briefing.ts";
+import type { CalledSkill } from "./called-skill.ts";
 
 /** What the turn of a tool tells its session; the same as an agent's would. */
 export interface ToolTurnReports {

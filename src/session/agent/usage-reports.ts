@@ -2,7 +2,7 @@ import type { TurnId } from "../../core/id.ts";
 import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import type { Price } from "../../core/price.ts";
 import { type Actor, SERVER } from "../../core/session/command.ts";
-import type { SuspectReason, UsageSuspicion } from "../../core/session/event.ts";
+import type { SuspectReason, UsageSuspicion } from "../../core/session/credit-event.ts";
 import { cutText } from "../../core/text.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import { costDisagrees } from "../../core/turn-cost.ts";

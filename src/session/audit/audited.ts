@@ -60,6 +60,11 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
   command_result: ({ status, code }) => details({ status, code }),
   skill_invoked: ({ skill, source, mode }) => details({ skill, source, mode }),
 
+  child_session_started: ({ childId, agent, model, readOnly }) =>
+    details({ childId, agent, model, readOnly }),
+  child_session_ended: ({ childId, state, error }) =>
+    details({ childId, state, code: error && agentName(error.code) }),
+
   permission_request: ({ requestId, kind, tier, mediation, toolCall }) => {
     const { policy, quorum, voters } = mediation;
     const rules = { policy, quorum, voters: voters.length };
@@ -117,6 +122,7 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
     details({ code, scope, period, neededMicro, availableMicro }),
   agent_setting_refused: ({ setting, value }) => details({ setting, value }),
   usage_suspect: ({ reason, detail, turnId }) => details({ reason, detail, turnId }),
+  extension_disabled: ({ extension }) => details({ extension }),
 };
 
 /** Returns what the audit entry of an event holds; null for an event without one. */
@@ -216,6 +222,11 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   deadline_passed: true,
   limit_passed: true,
   commit_refused: true,
+
+  start_child: true,
+  child_update: false,
+  child_usage: false,
+  child_ended: true,
 
   ask: true,
   access: true,
@@ -356,6 +367,8 @@ export const OTHER_ACTS = [
   "command_refused",
   "checkpoint",
   "session_deleted",
+  "slot_access_denied",
+  "extensions_reloaded",
   "fs.read",
   "fs.write",
   "terminal.create",

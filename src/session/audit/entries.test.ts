@@ -226,6 +226,7 @@ describe("the audit of any life", () => {
     });
     expect([...logged].filter((type) => !audited.has(type)).sort()).toEqual([
       "agent_offer",
+      "child_usage_reported",
       "client_attached",
       "client_detached",
       "client_expired",

@@ -1,3 +1,4 @@
+import type { ChildId } from "../../core/id.ts";
 import {
   SUBSCRIBER_PAGE_FRAMES_MAX,
   SUBSCRIBER_QUEUE_BYTES_MAX,
@@ -6,6 +7,7 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { EventPage, StoredText } from "../../store/store.ts";
+import { childPart } from "./child-part.ts";
 import {
   type Batch,
   batchOf,
@@ -48,11 +50,15 @@ export interface Stretch {
 export class CatchUp {
   readonly #source: PastSource;
   readonly #stretch: Stretch;
+  readonly #childId: ChildId | null;
+  #endId: number | null = null;
   #cursor: number;
   #isDoubtful: boolean;
   #count = 0;
 
-  constructor(source: PastSource, stretch: Stretch) {
+  /** With a child, what is read is about that one, and nothing is read after its end. */
+  constructor(source: PastSource, stretch: Stretch, childId: ChildId | null = null) {
+    this.#childId = childId;
     this.#source = source;
     this.#stretch = stretch;
     this.#cursor = stretch.isForeign ? 0 : stretch.after;
@@ -64,12 +70,19 @@ export class CatchUp {
     return this.#cursor;
   }
 
+  /** Where the child ended, if that has been read. */
+  get endId(): number | null {
+    return this.#endId;
+  }
+
+  /** How many of the events that were read are given to the reader. */
   get count(): number {
     return this.#count;
   }
 
   get isDone(): boolean {
-    return !this.#isDoubtful && this.#cursor >= this.#stretch.until;
+    const hasAll = this.#endId !== null || this.#cursor >= this.#stretch.until;
+    return !this.#isDoubtful && hasAll;
   }
 
   /** The next page, with what has to be said before it. */
@@ -86,7 +99,7 @@ export class CatchUp {
     if (this.#cursor < asked || this.isDone) return ok(batches);
     const batch = this.#take(page.value.events);
     if (!batch.ok) return batch;
-    batches.push(batch.value);
+    if (batch.value !== null) batches.push(batch.value);
     return ok(batches);
   }
 
@@ -112,7 +125,7 @@ export class CatchUp {
     return { reason, lastDeliveredId, earliestAvailableId };
   }
 
-  #take(events: readonly StoredText[]): Result<Batch> {
+  #take(events: readonly StoredText[]): Result<Batch | null> {
     const taken = events.slice(0, this.#stretch.until - this.#cursor);
     const isWhole =
       taken[0]?.id === this.#cursor + 1 && taken.at(-1)?.id === this.#cursor + taken.length;
@@ -120,8 +133,16 @@ export class CatchUp {
       return fail("session_corrupt", { reason: `event ${this.#cursor + 1} is missing` });
     }
     this.#cursor += taken.length;
-    this.#count += taken.length;
-    return ok(batchOf(taken.map(frameOf)));
+    const batch = batchOf(taken.map(frameOf));
+    const part = this.#childId === null ? batch : this.#partOf(batch, this.#childId);
+    this.#count += part?.frames.length ?? 0;
+    return ok(part);
+  }
+
+  #partOf(batch: Batch, childId: ChildId): Batch | null {
+    const { part, endId } = childPart(batch, childId);
+    this.#endId = endId;
+    return part;
   }
 }
 

@@ -1,4 +1,5 @@
 import { errorBody, type Refusal } from "../../core/error.ts";
+import type { ChildId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { StoredText } from "../../store/store.ts";
 import type { Written } from "../actor/written.ts";
@@ -8,8 +9,10 @@ export interface Frame {
   readonly id: number;
   readonly text: string;
   readonly bytes: number;
-  /** The event's type, where that is known without a look into the text. */
+  /** The event's type, where that is known without a look into the text; then so is its child. */
   readonly type?: string;
+  /** The child that it is about, if it is about one. */
+  readonly childId?: ChildId;
 }
 
 /** Something that a stream is told and that is not in the log: it has no number, no replay. */
@@ -37,8 +40,9 @@ export function frameOf({ id, text }: StoredText): Frame {
 }
 
 /** An event that has just become durable. */
-export function liveFrame({ id, text, bytes, event: { type } }: Written): Frame {
-  return { id, text, bytes, type };
+export function liveFrame({ id, text, bytes, event: { type, childId } }: Written): Frame {
+  const about = { id, text, bytes, type };
+  return childId === undefined ? about : { ...about, childId };
 }
 
 export function batchOf(frames: readonly (Frame | Notice)[]): Batch {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { JsonObject } from "../../core/json.ts";
 import type { Result } from "../../core/result.ts";
 import { value } from "../../store/kit/expect.ts";
 import type { StoreHarness } from "../../store/kit/harness.ts";
@@ -45,11 +46,17 @@ export class LogWorld implements PastSource {
 
   /** Makes events durable that are not published yet. */
   async append(count: number, text = "") {
-    const texts = Array.from({ length: count }, (_, index) => {
-      return { id: this.#lastId + index + 1, text: eventText(this.#lastId + index + 1, text) };
+    await this.write(Array.from({ length: count }, () => ({ data: { text } })));
+  }
+
+  /** The same of events that are more than some text. */
+  async write(events: readonly JsonObject[]) {
+    const texts = events.map((event, index) => {
+      const id = this.#lastId + index + 1;
+      return { id, text: JSON.stringify({ id, v: 1, type: "session_update", ...event }) };
     });
     await value(this.#writer.commit({ events: texts }));
-    this.#lastId += count;
+    this.#lastId += texts.length;
     this.#frames.push(...texts.map(frameOf));
   }
 

@@ -1,7 +1,8 @@
 import { type Refusal, refusal } from "../../core/error.ts";
 import type { ClientId, PromptId, SessionId, TenantId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { BudgetFigures } from "../../core/session/event.ts";
+import { shownChildren } from "../../core/session/child.ts";
+import type { BudgetFigures } from "../../core/session/credit-event.ts";
 import { eventIs } from "../../core/session/event-table.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { Audience, Viewer } from "../../core/session/visibility.ts";
@@ -23,6 +24,7 @@ import {
   TenantStream,
   type TenantSubscription,
 } from "./tenant-stream.ts";
+import { VerdictWaits } from "./verdict-waits.ts";
 
 const TENANT_PAGE = 200;
 
@@ -102,8 +104,14 @@ class SessionStream implements Participant {
     }
     const readPast = (after: number, limit: number) => store.readEvents(key, { after, limit });
     this.#bus ??= new SessionBus({ epoch, lastEventId }, () => clock.nowMs());
-    const heldIds = this.#verdicts.heldIds(request.clientId ?? null);
-    return this.#bus.subscribe(request, { readPast }, heldIds);
+    const { clientId = null, childId } = request;
+    const child = shownChildren(session).find((shown) => shown.childId === childId);
+    if (childId !== undefined && child === undefined) return fail("child_not_found", { childId });
+    const heldIds = this.#verdicts.heldIds(clientId);
+    const made = this.#bus.subscribe(request, { readPast }, heldIds);
+    // Nothing new comes of one that has ended.
+    if (made.ok && child !== undefined && child.endedAtMs !== null) made.value.finish(lastEventId);
+    return made;
   }
 
   holdVerdict(promptId: PromptId, clientId: ClientId): VerdictHold {
@@ -138,11 +146,14 @@ class SessionStream implements Participant {
     }
     this.#verdicts.arrived(written);
     this.#publish(written);
+    this.#streams.openWaits?.durable(this.#live.key, written);
   }
 
   /** A log that is opened may say more than was published of it, so lists show it anew. */
   follow() {
-    if (!this.#isListed) this.#list();
+    if (this.#isListed) return;
+    this.#list();
+    this.#streams.openWaits?.lookAgain(this.#live.key);
   }
 
   /** A stream outlives the live session only if its client opens the two again. */
@@ -186,10 +197,22 @@ export class SessionStreams {
   readonly #world: SessionWorld;
   readonly #open = new Map<LiveSession, SessionStream>();
   readonly #tenants = new Map<TenantId, TenantStream>();
+  #waits: VerdictWaits | null = null;
   #isStopping = false;
 
   constructor(world: SessionWorld) {
     this.#world = world;
+  }
+
+  /** Where requests wait for verdicts. */
+  get waits(): VerdictWaits {
+    this.#waits ??= new VerdictWaits();
+    return this.#waits;
+  }
+
+  /** Null while no request has waited. */
+  get openWaits(): VerdictWaits | null {
+    return this.#waits;
   }
 
   /** The participant for a session that is being opened. */

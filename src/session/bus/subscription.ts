@@ -1,4 +1,4 @@
-import type { ClientId, UserId } from "../../core/id.ts";
+import type { ChildId, ClientId, UserId } from "../../core/id.ts";
 import {
   SUBSCRIBER_NOTICES_MAX,
   TAIL_HELD_BYTES_MAX,
@@ -14,6 +14,8 @@ import {
   type TailNode,
   type TailPosition,
 } from "./catch-up.ts";
+import { childPart } from "./child-part.ts";
+import { ChunkReader } from "./chunk-reader.ts";
 import {
   type Batch,
   batchOf,
@@ -38,6 +40,8 @@ export interface SubscribeRequest {
   readonly userId?: UserId | null;
   /** Whether the reader sees a session of this audience; without it the reader sees any. */
   readonly sees?: (audience: Audience) => boolean;
+  /** The child whose events alone are wanted: the stream ends with it. */
+  readonly childId?: ChildId;
   /** Makes a `session_snapshot`, which comes first, or right after the replay. */
   readonly snapshot?: () => Notice;
 }
@@ -71,6 +75,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   readonly #source: PastSource;
   readonly #snapshot: (() => Notice) | undefined;
   readonly #sees: SubscribeRequest["sees"];
+  readonly #childId: ChildId | null;
   readonly #reader = new ChunkReader(() => this.#take());
   readonly #backlog: Backlog;
   readonly #ending = Promise.withResolvers<StreamEnd>();
@@ -99,6 +104,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     this.#source = source;
     this.#snapshot = snapshot;
     this.#sees = start.sees;
+    this.#childId = start.childId ?? null;
     const { at } = owner.tail.end;
     this.#backlog = new Backlog(at, maxQueued);
     this.#isReplay = after !== null;
@@ -108,7 +114,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     const until = Math.min(at.id, this.#heldFrom - 1);
     this.#place = until < at.id ? null : owner.tail.end;
     const stretch = { epoch: owner.epoch, after: after ?? at.id, until, isForeign };
-    this.#catchUp = isUpToDate ? null : new CatchUp(source, stretch);
+    this.#catchUp = isUpToDate ? null : new CatchUp(source, stretch, this.#childId);
     this.#cursor = this.#catchUp?.cursor ?? at.id;
     if (isUpToDate) this.#begin({ replayedCount: 0, lastEventId: at.id });
   }
@@ -234,16 +240,25 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
   #takeLive(from: TailNode, batches: Batch[]) {
     let place = from;
     const through = this.#through;
-    while (place.entry !== null && mayLeave(place, through, this.#endsAfter)) {
+    while (place.entry !== null && !this.#isAtEnd && mayLeave(place, through, this.#endsAfter)) {
       const { batch, next } = place.entry;
       const isWhole = next.at.id <= through;
       const unseen = unseenOf(isWhole ? batch : seenOf(batch, through), this.#cursor);
-      if (unseen !== null) batches.push(unseen);
+      const part = unseen && this.#partOf(unseen);
+      if (part !== null) batches.push(part);
       this.#cursor = Math.max(this.#cursor, isWhole ? next.at.id : through);
       if (!isWhole) break;
       place = next;
     }
     this.#place = place;
+  }
+
+  /** What of a batch this stream is about. */
+  #partOf(batch: Batch): Batch | null {
+    if (this.#childId === null) return batch;
+    const { part, endId } = childPart(batch, this.#childId);
+    if (endId !== null) this.finish(endId);
+    return part;
   }
 
   async #takeStored(catchUp: CatchUp): Promise<Chunk | null> {
@@ -256,6 +271,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     const batches = this.#takeDue();
     batches.push(...read.value);
     this.#cursor = catchUp.cursor;
+    if (catchUp.endId !== null) this.finish(catchUp.endId);
     if (catchUp.isDone) this.#caughtUp(catchUp);
     batches.push(...this.#takeDue());
     return this.#given(batches);
@@ -298,7 +314,7 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
     this.#place = this.#heldFrom <= id ? null : tail.end;
     const until = Math.min(id, this.#through);
     const stretch = { epoch, after: this.#cursor, until, isForeign: false };
-    if (until > this.#cursor) this.#catchUp = new CatchUp(this.#source, stretch);
+    if (until > this.#cursor) this.#catchUp = new CatchUp(this.#source, stretch, this.#childId);
   }
 
   /**
@@ -337,64 +353,4 @@ export class Subscription implements AsyncIterableIterator<Chunk, undefined> {
 
 function firstAfter(cursor: number, ids: readonly number[]): number {
   return Math.min(...ids.filter((id) => id > cursor));
-}
-
-/** Nothing, if there is nothing just now; null, if there will never be anything again. */
-export type Take = () => Chunk | null | Promise<Chunk | null>;
-
-/**
- * The side of a stream that its one reader sees. The reader asks, takes all that waits in one go,
- * and asks again when it has room; what it has not asked for waits with the stream.
- */
-export class ChunkReader {
-  readonly #take: Take;
-  #wake: (() => void) | null = null;
-  #isReading = false;
-  #isOver = false;
-
-  constructor(take: Take) {
-    this.#take = take;
-  }
-
-  /** Whether the reader has asked and has not been answered: then nothing waits for it. */
-  get isReading(): boolean {
-    return this.#isReading;
-  }
-
-  /** There is something to take. What is published until the reader runs goes along. */
-  wake() {
-    const wake = this.#wake;
-    this.#wake = null;
-    wake?.();
-  }
-
-  /** The reader is told that it is over, and is given nothing more. */
-  close() {
-    this.#isOver = true;
-    this.wake();
-  }
-
-  async next(): Promise<IteratorResult<Chunk, undefined>> {
-    if (this.#isReading) throw new Error("a stream has one reader, which asks once at a time");
-    this.#isReading = true;
-    try {
-      while (!this.#isOver) {
-        const taken = this.#take();
-        const chunk = taken instanceof Promise ? await taken : taken;
-        if (chunk === null) this.#isOver = true;
-        else if (chunk.length > 0 && !this.#isOver) return { done: false, value: chunk };
-        // After a wait something may have come unheard; only a look without one can be trusted.
-        else if (!(taken instanceof Promise)) await this.#woken();
-      }
-      return { done: true, value: undefined };
-    } finally {
-      this.#isReading = false;
-    }
-  }
-
-  #woken(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
 }

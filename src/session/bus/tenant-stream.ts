@@ -11,6 +11,7 @@ import type { SessionEvent } from "../../core/session/event.ts";
 import { type Audience, isVisibleTo } from "../../core/session/visibility.ts";
 import { isShareUsedUp } from "../../core/share.ts";
 import type { DiskFigures } from "../tenant/tenant-disk.ts";
+import { ChunkReader } from "./chunk-reader.ts";
 import {
   batchOf,
   type Chunk,
@@ -20,7 +21,6 @@ import {
   streamRefused,
 } from "./frame.ts";
 import { ownStreams } from "./session-bus.ts";
-import { ChunkReader } from "./subscription.ts";
 
 /** The whole state of a session, as lists show it. */
 export interface ListedSession {

@@ -147,7 +147,7 @@ export async function agentCommands(
 ): Promise<Result<readonly string[]>> {
   const why = await ensureAgent(live);
   if (why !== null) return { ok: false, refusal: why };
-  const untilMs = (live.agentSinceMs ?? clock.nowMs()) + AGENT_COMMANDS_MS_MAX;
+  const untilMs = (live.agentSide.link?.sinceMs ?? clock.nowMs()) + AGENT_COMMANDS_MS_MAX;
   while (true) {
     const offered = await availableCommands(store, live);
     if (!offered.ok) return offered;

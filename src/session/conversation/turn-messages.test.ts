@@ -244,6 +244,7 @@ describe("in any life", () => {
       const verdict = log.findLast(({ data }) => "turnId" in data && "promptId" in data);
       const said = log.flatMap((event) =>
         event.type === "session_update" &&
+        event.childId === undefined &&
         event.promptId === verdict?.promptId &&
         event.data.update.sessionUpdate === "agent_message_chunk"
           ? [chunkText(event.data.update) ?? ""]

@@ -65,7 +65,8 @@ function written(
   prompt: TurnPrompt | null,
 ): readonly ConversationMessage[] {
   const { promptId } = writer;
-  const own = events.filter((event) => event.promptId === promptId);
+  // What a child said is in the log; the conversation has what its call was answered.
+  const own = events.filter((event) => event.promptId === promptId && event.childId === undefined);
   writer.prompt(prompt ?? promptIn(own, promptId));
   for (const event of compactSegment(own)) {
     if (event.type === "session_update") writer.update(event);

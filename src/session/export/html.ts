@@ -1,5 +1,6 @@
 import { escaped, proseHtml } from "./html-text.ts";
 import {
+  type ChildPassage,
   type FailurePassage,
   instant,
   opening,
@@ -84,9 +85,20 @@ function passageHtml(passage: Passage): string {
       return `<p class="fact">${sentenceHtml(passage.words)}</p>`;
     case "note":
       return `<p class="note">${escaped(passage.text)}</p>`;
+    case "child":
+      return childHtml(passage);
     case "failure":
       return failureHtml(passage);
   }
+}
+
+/** All of a child stands apart from its parent, folded. */
+function childHtml({ title, agent, task, passages, end }: ChildPassage): string {
+  const ended = end === null ? "" : ` — ${escaped(end.state)}`;
+  const why = end?.message ? [`<p class="note">${escaped(end.message)}</p>`] : [];
+  const told = [saidHtml("user", proseHtml(task)), ...passages.map(passageHtml), ...why];
+  const summary = `Child ${codeHtml(title)} (${escaped(agent)})${ended}`;
+  return `<details class="child"><summary>${summary}</summary>\n${told.join("\n")}\n</details>`;
 }
 
 /** Returns who speaks in a passage; null for what Fermata writes. */

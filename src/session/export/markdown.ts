@@ -1,4 +1,5 @@
 import {
+  type ChildPassage,
   type FailurePassage,
   instant,
   opening,
@@ -49,9 +50,20 @@ function paragraphOf(passage: Passage): string | null {
       return sentence(passage.words);
     case "note":
       return emphasis(passage.text);
+    case "child":
+      return childText(passage);
     case "failure":
       return failureLine(passage);
   }
+}
+
+/** All of a child stands apart from its parent: in a quotation of its own. */
+function childText({ title, agent, task, passages, end }: ChildPassage): string {
+  const paragraphs = passages.flatMap((passage) => paragraphOf(passage) ?? []);
+  const ended = end === null ? "" : ` — ${inline(end.state)}`;
+  const why = end?.message ? [emphasis(inline(end.message))] : [];
+  const told = [by("user", prose(task)), ...paragraphs, ...why].join("\n\n");
+  return `${line("child", `${codeSpan(title)} (${inline(agent)})${ended}`)}\n\n${quoted(told)}`;
 }
 
 function headingLine({ number, atMs, isContinued }: PromptPassage): string {

@@ -1,5 +1,5 @@
 import { type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
-import type { PromptId } from "../../core/id.ts";
+import type { ChildId, PromptId } from "../../core/id.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { compactSegment, type LogEvent } from "../../core/replay/compact.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
@@ -47,6 +47,12 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   }),
   skill_invoked: ({ skill }) => fact("skill", code(skill)),
 
+  // A child is told as a whole, when it has ended.
+  child_session_started: ({ title, agent, task }) => {
+    return { kind: "child", title, agent, task, passages: [], end: null };
+  },
+  child_session_ended: () => null,
+
   permission_resolved: ({ reason }) => {
     const text = UNANSWERED[reason];
     return text === undefined ? null : fact("permission", text);
@@ -82,6 +88,9 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   agent_setting_refused: ({ setting, value, reason }) =>
     fact(setting, code(String(value ?? "unknown")), " was not taken: ", plain(reason)),
   usage_suspect: ({ reason, detail }) => fact("usage", code(reason), ": ", plain(detail)),
+  extension_disabled: ({ extension, reason }) =>
+    fact("extension", code(extension), " was ended: ", plain(reason)),
+  extensions_reloaded: ({ reloaded }) => fact("reloaded extensions", code(reloaded.join(", "))),
 };
 
 /** Asks that ended without an answer, while their turn went on or was lost. */
@@ -95,6 +104,20 @@ const UNANSWERED: { readonly [Reason in AskEnd]?: string } = {
 /** The passage that an event is told by; null if it has none. */
 function narrated(event: LogEvent): Passage | null {
   return eventIs(event, "narrated") ? tell(event) : null;
+}
+
+/** The same within a child: its words are its own there, and not those of a sub-agent. */
+function narratedOfChild(event: LogEvent, childId: ChildId): Passage | null {
+  if (event.type !== "session_update") return narrated(event);
+  const { update } = event.data;
+  if (parentToolCallId(update) !== childId) return null;
+  const { _meta, ...own } = update;
+  const { parentToolCallId: _, ...meta } = isObject(_meta) ? _meta : {};
+  return updatePassage(update.sessionUpdate, {
+    ...own,
+    sessionUpdate: update.sessionUpdate,
+    _meta: meta,
+  });
 }
 
 function tell<Type extends NarratedType>(event: SessionEvent<Type>): Passage | null {
@@ -173,7 +196,19 @@ export type Passage =
   | { readonly kind: "fact"; readonly about: string; readonly words: Words }
   | { readonly kind: "sentence"; readonly words: Words }
   | { readonly kind: "note"; readonly text: string }
+  | ChildPassage
   | FailurePassage;
+
+/** All that a child session did. */
+export interface ChildPassage {
+  readonly kind: "child";
+  readonly title: string;
+  readonly agent: string;
+  readonly task: string;
+  readonly passages: readonly Passage[];
+  /** Null if it has none yet. */
+  readonly end: { readonly state: string; readonly message: string | null } | null;
+}
 
 /** A prompt and what came of it. It is continued if something of another prompt came between. */
 export interface PromptPassage {
@@ -227,6 +262,7 @@ const plain = (text: string): Word => ({ plain: text });
 export async function* passages({ source, record }: Exported): AsyncGenerator<Passage> {
   const narrator = new Narrator();
   for await (const part of wholePast(source, record)) yield* passagesOf(part, narrator);
+  yield* narrator.unended();
 }
 
 /** What stands above all passages. */
@@ -264,8 +300,16 @@ class Narrator {
   readonly #numbers = new Map<PromptId, number>();
   /** By prompt; a prompt leaves with its verdict, so these are as few as may wait. */
   readonly #waiting = new Map<PromptId, string>();
+  /** Children that have begun: as many as a turn may have, each no longer than its turn. */
+  readonly #children = new Map<ChildId, ChildPassage>();
+
+  /** Children of a turn that is still at work. */
+  *unended(): Generator<Passage> {
+    yield* this.#children.values();
+  }
 
   *tell(event: LogEvent): Generator<Passage> {
+    if (event.childId !== undefined) return yield* this.#tellOfChild(event, event.childId);
     if (event.type === "pending_prompt_added") {
       this.#waiting.set(event.data.promptId, event.data.text);
     }
@@ -275,6 +319,19 @@ class Narrator {
     if (!isVerdict(event)) return;
     this.#waiting.delete(event.data.promptId);
     this.#numbers.delete(event.data.promptId);
+  }
+
+  *#tellOfChild(event: LogEvent, childId: ChildId): Generator<Passage> {
+    const passage = narratedOfChild(event, childId);
+    const child = passage?.kind === "child" ? passage : this.#children.get(childId);
+    if (child === undefined) return;
+    const told = passage === null || passage === child ? [] : [passage];
+    this.#children.set(childId, { ...child, passages: [...child.passages, ...told] });
+    if (event.type !== "child_session_ended") return;
+    this.#children.delete(childId);
+    const { state, error } = event.data;
+    yield* this.#newPart(event);
+    yield { ...child, end: { state, message: error?.message ?? null } };
   }
 
   /** What belongs to another prompt than what was told last begins a new part. */

@@ -7,11 +7,13 @@ import type { Viewer } from "../../core/session/visibility.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { CreationRequest } from "../actor/open.ts";
 import { changeIn } from "../actor/written.ts";
+import type { AgentStart } from "../agent/agent-side.ts";
 import { liveDeletion } from "../audit/entries.ts";
 import type { SessionStreams } from "../bus/streams.ts";
+import type { Joined } from "../entry.ts";
 import { EVICTED, ensureAgent, retryIfEvicted, wakeAgent } from "../eviction.ts";
 import type { LiveSession } from "../live.ts";
-import type { Joined, SessionRegistry } from "../registry.ts";
+import type { SessionRegistry } from "../registry.ts";
 import { boundCreation } from "../tenant/policy-check.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 
@@ -19,6 +21,14 @@ import { type SessionWorld, stampedBy } from "../world.ts";
 export interface Resumed extends Joined {
   /** Why it has no agent, if that is known already. */
   readonly agentFailure: Refusal | null;
+  /** Called when the client has its answer, by who asked that its agent's start waits for that. */
+  readonly answered?: () => void;
+}
+
+interface Arriving {
+  readonly actor: Actor;
+  readonly register: Register;
+  readonly start: AgentStart;
 }
 
 interface ArrivalParts {
@@ -29,13 +39,15 @@ interface ArrivalParts {
   readonly streams: Pick<SessionStreams, "clientsOf">;
 }
 
+type BroughtBack = Pick<Resumed, "live" | "answered">;
+
 /** Registers a client at a session; answers why it does not. */
 type Register = (live: LiveSession) => Promise<Refusal | null>;
 
 /** How clients come to a session. */
 export class Arrivals {
   readonly #parts: ArrivalParts;
-  readonly #resuming = new Map<string, Promise<Result<LiveSession>>>();
+  readonly #resuming = new Map<string, Promise<Result<BroughtBack>>>();
 
   constructor(parts: ArrivalParts) {
     this.#parts = parts;
@@ -66,10 +78,10 @@ export class Arrivals {
    * and comes or not: the session is there all the same (P6). However many bring it back at once,
    * it is done once, and for one of them it was not there before.
    */
-  resume(key: SessionKey, actor: Actor): Promise<Result<Resumed>> {
+  resume(key: SessionKey, actor: Actor, start: AgentStart = "at once"): Promise<Result<Resumed>> {
     const register = this.#registrar(actor);
     return retryIfEvicted(async () => {
-      const back = await this.#broughtBack(key, actor);
+      const back = await this.#broughtBack(key, { actor, register, start });
       if (!back.ok) return back;
       back.value.live.attendance.attachCount += 1;
       return this.#joined(back.value, register, wakeAgent);
@@ -90,28 +102,43 @@ export class Arrivals {
     });
   }
 
-  async #broughtBack(key: SessionKey, actor: Actor): Promise<Result<Joined>> {
+  async #broughtBack(
+    key: SessionKey,
+    arriving: Arriving,
+  ): Promise<Result<Omit<Resumed, "agentFailure">>> {
     const name = JSON.stringify([key.tenantId, key.sessionId]);
     const known = this.#resuming.get(name);
     const isThere = this.#parts.registry.peek(key)?.session.closed === false;
-    const resuming = known ?? this.#resumed(key, actor).finally(() => this.#resuming.delete(name));
+    const resuming =
+      known ?? this.#resumed(key, arriving).finally(() => this.#resuming.delete(name));
     this.#resuming.set(name, resuming);
     const resumed = await resuming;
     const attached = known !== undefined || isThere;
-    return resumed.ok ? ok({ live: resumed.value, attached }) : resumed;
+    return resumed.ok ? ok({ ...resumed.value, attached }) : resumed;
   }
 
-  async #resumed(key: SessionKey, actor: Actor): Promise<Result<LiveSession>> {
+  /** What is asked for in one moment is one commit, so that the client waits for one flush. */
+  async #resumed(key: SessionKey, arriving: Arriving): Promise<Result<BroughtBack>> {
+    const { actor, register, start } = arriving;
     const found = await this.#parts.registry.get(key);
     if (!found.ok) return found;
-    const { skipped } = found.value;
-    const resumed = await found.value.submit({ ...this.#by(actor), type: "resume", skipped });
-    return resumed.refusal === null ? found : { ok: false, refusal: resumed.refusal };
+    const live = found.value;
+    await live.extended();
+    const { skipped, agentSide } = live;
+    const held = start === "after the answer" ? { answered: agentSide.hold() } : {};
+    const [resumed] = await Promise.all([
+      live.submit({ ...this.#by(actor), type: "resume", skipped }),
+      // What these two were refused is looked at again where the client joins.
+      register(live),
+      live.activate(),
+    ]);
+    if (resumed.refusal !== null) return { ok: false, refusal: resumed.refusal };
+    return ok({ live, ...held });
   }
 
   /** It counts before it is registered, so that the session is not evicted meanwhile. */
   async #joined(
-    joined: Joined,
+    joined: Omit<Resumed, "agentFailure">,
     register: Register,
     bringAgent: (live: LiveSession) => Promise<Refusal | null>,
   ): Promise<Result<Resumed>> {
@@ -269,6 +296,8 @@ export class Departures {
 export class Attendance {
   /** How many clients joined that had not made the session. */
   attachCount = 0;
+  /** A client was told that it did something here after the session was made. */
+  wasUsed = false;
   /** Its maker was gone before the answer: it ends when no other client is there. */
   spawnOwnerWantedKill = false;
   readonly #seenMs = new Map<ClientId, number>();

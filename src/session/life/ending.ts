@@ -148,6 +148,8 @@ export async function shutDown(
   await world.agents.shutdown();
   await registry.quiet();
   await endAll();
+  // One that a client closed in these moments is released by that.
+  await registry.quiet();
   return cutOff;
 }
 

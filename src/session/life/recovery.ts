@@ -48,6 +48,9 @@ export async function reconcileStaleSessions(
         recovered += 1;
         if (opened.value.hasSnapshot) restoredSnapshots += 1;
         if (!isLive && isAtRest(opened.value.session)) await registry.release(opened.value);
+      } else if (opened.refusal.code === "session_not_found") {
+        // Its maker had no answer, and opening it has deleted it.
+        recovered += 1;
       } else {
         setAside.push({ sessionId: key.sessionId, reason: opened.refusal.code });
       }

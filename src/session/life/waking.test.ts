@@ -40,16 +40,18 @@ describe("waking a session", () => {
   it("P6: tells what was skipped when a prompt wakes it, in the log and the audit", async () => {
     const stage = await Stage.open();
     const key = await withAbsentOwner(stage);
-    const next = new SessionHost(stage.world);
+    const { world } = await Stage.open({ folder: stage.folder });
+    const next = new SessionHost(world);
     const live = value(await next.find(key));
     await turn(live, "say again");
-    const { events } = value(await stage.world.store.readEvents(key, { after: 0, limit: 1_000 }));
+    expect(live.session.lastTurnError).toBeNull();
+    const { events } = value(await world.store.readEvents(key, { after: 0, limit: 1_000 }));
     const resumed = events
       .map(({ text }) => JSON.parse(text))
       .filter(({ data }) => data.event === "SessionResumeStarted");
     expect(resumed.map(({ data }) => data.skipped)).toEqual([SKIPPED]);
     const query = { journal: "audit", sessionId: key.sessionId, after: 0, limit: 1_000 } as const;
-    const { rows } = value(await stage.world.store.readJournal(TENANT, query));
+    const { rows } = value(await world.store.readJournal(TENANT, query));
     expect(rows.filter(({ text }) => text.includes('"skippedCount":2'))).toHaveLength(1);
     await next.shutDown(NEVER);
   });
@@ -57,10 +59,13 @@ describe("waking a session", () => {
   it("P6: keeps the slot of an absent owner, and its state machine, also in a branch", async () => {
     const stage = await Stage.open();
     const key = await withAbsentOwner(stage);
-    const next = new SessionHost(stage.world);
-    await turn(value(await next.find(key)), "say again");
+    const { world } = await Stage.open({ folder: stage.folder });
+    const next = new SessionHost(world);
+    const live = value(await next.find(key));
+    await turn(live, "say again");
+    expect(live.session.lastTurnError).toBeNull();
     const forked = value(await next.side.fork(key, { actor: ada, turnId: null, name: null }));
-    const { store } = stage.world;
+    const { store } = world;
     for (const one of [key, { ...key, sessionId: forked?.key.sessionId ?? expect.fail() }]) {
       const { slots } = value(await store.readSlots(one));
       const kept = slots.find(({ owner }) => owner === SLOT.owner) ?? expect.fail("it is gone");

@@ -1,7 +1,8 @@
 import type { Refusal } from "../../core/error.ts";
 import { BUDGET_PERIODS, type BudgetPeriod, type CreditScope } from "../../core/ledger.ts";
 import { CREDIT_RETRY_MS, MONTH_WAIT_MS_MAX } from "../../core/limits.ts";
-import type { Announcements, CreditWait } from "../../core/session/event.ts";
+import type { CreditWait } from "../../core/session/credit-event.ts";
+import type { Announcements } from "../../core/session/event.ts";
 
 /** The prompt that waits at the head of the queue, and what it waits for. */
 export type WaitingForCredit = Announcements["credits_waiting"];

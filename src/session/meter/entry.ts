@@ -8,7 +8,7 @@ import {
 import { isObject, type JsonObject, objectAt, stringAt } from "../../core/json.ts";
 import { type LedgerEntry, settle } from "../../core/ledger.ts";
 import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
-import { isCount, isTokenUsage, NO_TOKENS, type TokenUsage } from "../../core/price.ts";
+import { addTokens, isCount, isTokenUsage, NO_TOKENS, type TokenUsage } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Session } from "../../core/session/state.ts";
 import { cutText } from "../../core/text.ts";
@@ -195,15 +195,19 @@ export function creditOf(
 /**
  * The model is the one that the agent has told of in this turn, else the one that the turn began
  * with: what was chosen in the meantime is for the next. A log that did not tell has but the last.
+ * What the children of the turn have used is a part of it.
  */
 function usedIn({ chosen, connection }: Session) {
-  const { currentReservation, lastContextUsage } = connection.turn;
+  const { currentReservation, lastContextUsage, children } = connection.turn;
   const begunWith = currentReservation?.model;
   const quoted = begunWith === undefined ? chosen.modelConfig.modelId : begunWith;
   return {
     agent: cutText(chosen.activeAgent, AGENT_NAME_CHARS_MAX),
     model: nameOf(lastContextUsage?.model ?? quoted),
-    tokens: lastContextUsage?.tokens ?? NO_TOKENS,
+    tokens: [...children.values()].reduce(
+      (sum, { usage }) => (usage === null ? sum : addTokens(sum, usage.tokens)),
+      lastContextUsage?.tokens ?? NO_TOKENS,
+    ),
     isPriced: currentReservation !== null && currentReservation.price !== null,
   };
 }

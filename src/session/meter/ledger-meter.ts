@@ -95,7 +95,7 @@ export class LedgerMeter extends LedgerOffice implements Meter {
     return allowance !== null && isUnlimited(allowance, order);
   }
 
-  priceOf(agent: string, model: string): Price | null {
+  priceOf(agent: string, model: string | null): Price | null {
     return this.#parts.prices.quote(agent, model)?.price ?? null;
   }
 

@@ -2,7 +2,8 @@ import type { TenantId, TurnId, UserId } from "../../core/id.ts";
 import type { Account, BudgetPeriod } from "../../core/ledger.ts";
 import type { Price } from "../../core/price.ts";
 import type { Result } from "../../core/result.ts";
-import type { Announcements, BudgetFigures } from "../../core/session/event.ts";
+import type { BudgetFigures } from "../../core/session/credit-event.ts";
+import type { Announcements } from "../../core/session/event.ts";
 import type { Session } from "../../core/session/state.ts";
 import type { UsageFigures } from "../../core/turn.ts";
 import type { CallOff } from "../../platform/clock.ts";
@@ -63,7 +64,7 @@ interface TurnMeter {
   /** Whether nothing has to be weighed for it: then there are no slices either. */
   isFree(order: ReservationRequest): boolean;
   /** What the tokens of a model cost in such an agent; null if that is not known. */
-  priceOf(agent: string, model: string): Price | null;
+  priceOf(agent: string, model: string | null): Price | null;
   /** More for a turn at work; answers how much. */
   slice(order: ReservationRequest, slice: Slice): Promise<Result<number>>;
   /** The turn did not begin, or a slice came too late for it: what it holds is free again. */

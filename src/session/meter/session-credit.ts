@@ -30,6 +30,11 @@ import { isRepriced, reservationRequest, wantsOf } from "./reservation-request.t
 /** What a prompt is admitted with: what it begins with at once, or why it cannot be paid for. */
 type Paid = Pick<Command<"prompt">, "start" | "unpaid" | "unpaidNow">;
 
+/** Whether a prompt has to be judged before it goes to work. */
+interface TurnJudging {
+  readonly judgesTurns: boolean;
+}
+
 type CreditSeat = Pick<SessionSeat, "key" | "decided" | "submit">;
 
 /** What a turn begins with, beside its id and its credits. */
@@ -56,13 +61,15 @@ export class SessionCredit implements Participant {
   #endPause: CallOff = () => {};
   /** The turn whose settlement the log has last told of. */
   #settled: TurnId | null = null;
+  readonly #judges: TurnJudging | null;
   /** The turn of which the ledger may hold a slice that no log has. */
   #astray: TurnId | null = null;
   #isOver = false;
 
-  constructor(world: SessionWorld, seat: CreditSeat) {
+  constructor(world: SessionWorld, seat: CreditSeat, judges: TurnJudging | null = null) {
     this.#world = world;
     this.#seat = seat;
+    this.#judges = judges;
     const warn = (warning: CreditWarning) => this.#announce(announcementOf(warning));
     this.#budget = new BudgetWatch(world, seat, warn);
   }
@@ -106,6 +113,7 @@ export class SessionCredit implements Participant {
     const turnId = this.#world.ids.turn();
     const order = this.#order(turnId, userOf(prompt.actor));
     const { meter } = this.#world;
+    const isJudged = this.#judges?.judgesTurns === true;
     const weighed = async (refused: Refusal | null): Promise<Paid> => {
       const can = await meter.afford(order, "settled");
       if (!can.ok) return { unpaid: can.refusal };
@@ -119,10 +127,11 @@ export class SessionCredit implements Participant {
       // Its price is not known yet.
       if (isRepriced(session, order.userId)) return {};
       if (pendingCount(session) > 0) return weighed(null);
-      if (session.connection.sessionState !== "ready") {
+      if (isJudged || session.connection.sessionState !== "ready") {
         return meter.afford(order).then((can) => (can.ok ? {} : weighed(can.refusal)));
       }
     }
+    if (isJudged) return {};
     const start = (credit: Result<TurnCredit>) =>
       credit.ok ? { start: { turnId, ...credit.value } } : weighed(credit.refusal);
     const credit = meter.reserve(order);
@@ -359,6 +368,7 @@ const UNANSWERED: Refusal = refusal("store_unavailable", {
 /** A tool call is work of which an agent may tell no figures yet. */
 function mayNeedMore({ type, data }: SessionEvent): boolean {
   if (type === "usage_reported" || type === "credits_reserved") return true;
+  if (type === "child_session_started" || type === "child_usage_reported") return true;
   if (type !== "session_update") return false;
   const { sessionUpdate } = data.update;
   return sessionUpdate === "tool_call" || sessionUpdate === "tool_call_update";

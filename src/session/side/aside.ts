@@ -1,19 +1,12 @@
 import type {
   AccessAnswer,
   AgentListener,
-  AgentSession,
   AgentTurn,
   AskAnswer,
   ConnectRequest,
 } from "../../agent/agent.ts";
-import {
-  type AgentUpdate,
-  type ContentBlock,
-  chunkText,
-  parentToolCallId,
-} from "../../core/agent-update.ts";
+import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import type { TurnId, UserId } from "../../core/id.ts";
-import { isObject } from "../../core/json.ts";
 import {
   ASIDE_ANSWER_CHARS_MAX,
   ASIDE_MS_MAX,
@@ -21,19 +14,18 @@ import {
   BTW_QUESTION_CHARS_MAX,
 } from "../../core/limits.ts";
 import { CANCELLED } from "../../core/policy/ask.ts";
-import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import { isCount, isTokenUsage, NO_TOKENS } from "../../core/price.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import type { UsageSuspicion } from "../../core/session/event.ts";
+import type { UsageSuspicion } from "../../core/session/credit-event.ts";
 import { cutText } from "../../core/text.ts";
 import type { ContextUsage } from "../../core/turn.ts";
 import { mergedUsage } from "../../core/turn-cost.ts";
-import { agentModes } from "../agent/agent-modes.ts";
 import { pastOf } from "../conversation/past.ts";
 import type { LiveSession } from "../live.ts";
 import type { AsideUse, ReservationRequest, TurnCredit } from "../meter/meter.ts";
 import { reservationRequest } from "../meter/reservation-request.ts";
 import type { SessionWorld } from "../world.ts";
+import { ownWords, setThrowAway } from "./throw-away.ts";
 
 /**
  * What is asked beside a conversation: a recap of it, or a question by the way. A fresh session of
@@ -206,11 +198,6 @@ const RECAP =
 
 const BTW = `A question by the way, to be answered briefly. ${RULES}`;
 
-/** Whether it repeats a plan or a notice in words, which are no answer. */
-function isRepeat(update: AgentUpdate): boolean {
-  return isObject(update._meta) && update._meta.repeats !== undefined;
-}
-
 /** Turns with these stop reasons have no answer, even if the agent wrote text. */
 const WITHOUT_ANSWER: ReadonlySet<string> = new Set(["cancelled", "refusal"]);
 
@@ -271,29 +258,13 @@ export class AsideSession implements AgentListener {
     const connected = await this.#world.agents.connect(request, this, signal);
     if (!connected.ok) return;
     const session = connected.value;
-    const isSet = await this.#setToModel(session, modelId);
-    const asks = isSet && (await this.#setToAsk(session, request.profile));
-    if (asks && !signal.aborted && session.prompt(turn).ok) this.#use ??= NOTHING_USED;
+    // Under a policy an aside has the session's model.
+    const model = this.#world.policies === undefined ? null : modelId;
+    const why = await setThrowAway(this.#world, session, request, model);
+    if (why === null && !signal.aborted && session.prompt(turn).ok) this.#use ??= NOTHING_USED;
     else this.#settle(null);
     await this.answer;
     await session.close();
-  }
-
-  /** Under a policy an aside has the session's model; false if the agent refuses that. */
-  async #setToModel(session: AgentSession, modelId: string | null): Promise<boolean> {
-    if (this.#world.policies === undefined || modelId === null) return true;
-    return (await session.setModelConfig([{ setting: "modelId", value: modelId }])) === null;
-  }
-
-  /** False if it does not go into the mode, or take the options, in which it asks. */
-  async #setToAsk(session: AgentSession, profile: string): Promise<boolean> {
-    const { mode, options } = this.#world.settings.asking.get(profile) ?? ASKING_UNKNOWN;
-    const { current, ids } = agentModes(session.offer);
-    for (const [id, value] of Object.entries(options)) {
-      if (!(await session.setConfigOption(id, value)).ok) return false;
-    }
-    const isElse = mode !== null && ids.includes(mode) && current !== mode;
-    return !isElse || (await session.setMode(mode)).ok;
   }
 
   connected() {}
@@ -310,9 +281,7 @@ export class AsideSession implements AgentListener {
   }
 
   update(update: AgentUpdate): undefined {
-    const isChunk = update.sessionUpdate === "agent_message_chunk";
-    const isOurs = isChunk && parentToolCallId(update) === null && !isRepeat(update);
-    const text = isOurs ? chunkText(update) : null;
+    const text = ownWords(update);
     if (text !== null) this.#text = cutText(this.#text + text, ASIDE_ANSWER_CHARS_MAX);
   }
 

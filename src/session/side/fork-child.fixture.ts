@@ -8,7 +8,11 @@ import { forkSession } from "./fork.ts";
 
 const [folder = "", id = ""] = process.argv.slice(2);
 const world = await worldIn(folder);
-const registry = new SessionRegistry(world, { join: () => [{}], isWatched: () => true });
+const registry = new SessionRegistry(world, {
+  join: () => [{}],
+  isWatched: () => true,
+  unmade: () => {},
+});
 const key = { tenantId: given(parseTenantId("acme")), sessionId: given(parseSessionId(id)) };
 const found = await registry.get(key);
 if (!found.ok) throw new Error(found.refusal.code);

@@ -5,6 +5,7 @@ import { type Command, SERVER } from "../../core/session/command.ts";
 import { decide } from "../../core/session/decide.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
+import { UNFINISHED_FORK } from "../../core/session/visibility.ts";
 import type {
   Commit,
   FoldedTurn,
@@ -27,9 +28,6 @@ import { auditEntries, deletionEntry } from "../audit/entries.ts";
 import { isTenantsOwn } from "../life/recovery.ts";
 import { sessionPages } from "../replay.ts";
 import type { SessionWorld } from "../world.ts";
-
-/** What a half-made fork is listed as, so that one whose server died is found and deleted. */
-export const UNFINISHED_FORK = "unfinished-branch";
 
 /** An unfinished fork is shown to no client: opening it would take it from its maker. */
 export function isUnfinishedFork({ sourceType }: { readonly sourceType: string | null }): boolean {

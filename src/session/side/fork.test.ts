@@ -4,13 +4,14 @@ import type { SessionId, TurnId } from "../../core/id.ts";
 import type { LogEvent } from "../../core/replay/compact.ts";
 import { fail } from "../../core/result.ts";
 import { CORE_SLOT } from "../../core/session/slot.ts";
+import { UNFINISHED_FORK } from "../../core/session/visibility.ts";
 import type { BackwardRange, Range, SessionKey, SessionStore } from "../../store/index.ts";
 import { reconcileStaleSessions } from "../life/recovery.ts";
 import { replayOf } from "../replay.ts";
 import { ANYBODY, echo, finishedShown, type Hand, Stage, TENANT, value } from "../stage.fixture.ts";
 import { SETTINGS } from "../world.fixture.ts";
 import { type Forked, type ForkOptions, forkSession } from "./fork.ts";
-import { deleteUnfinishedForks, UNFINISHED_FORK } from "./fork-draft.ts";
+import { deleteUnfinishedForks } from "./fork-draft.ts";
 import { bound } from "./side.fixture.ts";
 
 const LAST: ForkOptions = { actor: ANYBODY, turnId: null, name: null, agent: null };

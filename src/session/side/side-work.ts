@@ -1,5 +1,6 @@
 import type { ShellId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { shownChildren } from "../../core/session/child.ts";
 import type { ClientActor } from "../../core/session/command.ts";
 import type { SessionKey } from "../../store/store.ts";
 import { retryIfEvicted } from "../eviction.ts";
@@ -84,6 +85,14 @@ export class SideWork {
     if (!found.ok) return found;
     const locationOf = (shellId: ShellId) => this.#shells.locationOf(shellId);
     return ok(tasksAnswer(found.value.session, this.#world.clock.nowMs(), locationOf));
+  }
+
+  /** Its child sessions: those at work, and the last of those that have ended. */
+  async children(key: SessionKey) {
+    const found = await this.#find(key);
+    if (!found.ok) return found;
+    const { session } = found.value;
+    return ok({ v: 1, sessionId: session.sessionId, children: shownChildren(session) });
   }
 
   /** Ends one of a session's commands; false if it has none of this id at work. */

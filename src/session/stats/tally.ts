@@ -210,10 +210,10 @@ class CallCounter {
     { readonly call: TrackedCall; readonly allowing: readonly string[] }
   >();
 
-  /** Skips what an agent does between turns, as the core's totals do. */
+  /** Skips what an agent does between turns, and what children do, as the core's totals do. */
   add(event: LogEvent) {
     const prompt = event.promptId;
-    if (prompt === undefined) return;
+    if (prompt === undefined || event.childId !== undefined) return;
     const atMs = event._meta.serverTimestamp;
     switch (event.type) {
       case "session_update":

@@ -59,10 +59,11 @@ function modelOf(choice: JsonObject): readonly JsonObject[] {
  */
 export async function availableCommands(
   store: SessionStore,
-  { agent, agentCommands, key }: Pick<LiveSession, "agent" | "agentCommands" | "key">,
+  { agent, agentSide, key }: Pick<LiveSession, "agent" | "agentSide" | "key">,
 ): Promise<Result<readonly JsonObject[]>> {
   const isNew = agent?.context === "new" || agent?.context === "seeded";
-  if (agentCommands.length > 0 || isNew) return ok(agentCommands.flatMap(commandOf));
+  const commands = agentSide.link?.commands ?? [];
+  if (commands.length > 0 || isNew) return ok(commands.flatMap(commandOf));
   const latest = await latestUpdate(store, key, "available_commands_update");
   if (!latest.ok) return latest;
   const offered = latest.value?.availableCommands;

@@ -11,6 +11,7 @@ import type {
   SessionKey,
   StoredRecord,
 } from "../../store/store.ts";
+import type { LiveSummary, SeenClient } from "../../wire/session-summary.ts";
 import {
   type AuditFileFormat,
   type AuditFilter,
@@ -21,6 +22,7 @@ import {
 } from "../audit/audit-view.ts";
 import type { SessionSight } from "../audit/sight.ts";
 import { type Notice, notice } from "../bus/frame.ts";
+import type { VerdictWaits } from "../bus/verdict-waits.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
 import { turnOfRecord } from "../side/fork.ts";
@@ -30,14 +32,9 @@ import { effectiveRules } from "../tenant/policy-check.ts";
 import type { SessionWorld } from "../world.ts";
 import { agentState, availableCommands } from "./agent-state.ts";
 import { approvalsView, askingDoubt } from "./approvals.ts";
+import { EndedTurns, type TurnWait } from "./ended-turn.ts";
 import { sessionFields } from "./fields.ts";
-import {
-  type LiveSummary,
-  pendingInteractions,
-  type SeenClient,
-  seenClients,
-  summaryOfLive,
-} from "./summary.ts";
+import { pendingInteractions, seenClients, summaryOfLive } from "./summary.ts";
 import { type TranscriptStart, transcriptPage } from "./transcript.ts";
 import {
   currentTurn,
@@ -49,12 +46,21 @@ import {
   turnOf,
 } from "./turn-status.ts";
 
+/** A live session as in a list, with its clients and what is missing of it. */
+interface LiveStatus extends LiveSummary, Partial<Pick<LiveSession, "skipped">> {
+  readonly clients: readonly SeenClient[];
+}
+
 /** What clients can read of sessions. Nothing is opened or changed by it. */
 export class SessionReads {
   readonly #world: SessionWorld;
 
-  constructor(world: SessionWorld) {
+  readonly #waiting: { readonly waits: VerdictWaits };
+  #endedTurns: EndedTurns | null = null;
+
+  constructor(world: SessionWorld, waiting: { readonly waits: VerdictWaits }) {
     this.#world = world;
+    this.#waiting = waiting;
   }
 
   record(key: SessionKey) {
@@ -73,9 +79,12 @@ export class SessionReads {
     return ok({ ...found.value, sessions });
   }
 
-  /** A live session as in a list, with its clients. */
-  status(live: LiveSession): LiveSummary & { readonly clients: readonly SeenClient[] } {
-    return { ...summaryOfLive(live), ...this.askingDoubt(live), clients: seenClients(live) };
+  /** A live session as in a list, with its clients and what is missing of it (P6). */
+  status(live: LiveSession): LiveStatus {
+    const { skipped } = live;
+    const missing = skipped.length === 0 ? {} : { skipped };
+    const doubt = this.askingDoubt(live);
+    return { ...summaryOfLive(live), ...doubt, ...missing, clients: seenClients(live) };
   }
 
   /** The session for a client that joins its stream. */
@@ -131,6 +140,12 @@ export class SessionReads {
 
   turn(live: LiveSession, promptId: PromptId) {
     return turnOf(this.#sourceOf(live), promptId);
+  }
+
+  /** The turn when it has its verdict, or as it is when the wait is over. */
+  turnWhenEnded(live: LiveSession, promptId: PromptId, wait: TurnWait) {
+    this.#endedTurns ??= new EndedTurns(this.#waiting.waits, this.#world.clock);
+    return this.#endedTurns.turn(() => this.#sourceOf(live), promptId, wait);
   }
 
   /** The turn that a record of the conversation belongs to; null if there is none. */

@@ -1,44 +1,17 @@
-import type { AskId, ClientId, SessionId } from "../../core/id.ts";
 import { isObject, type JsonObject, objectAt, stringAt, withoutNulls } from "../../core/json.ts";
 import type { Ask, AskOption } from "../../core/policy/ask.ts";
 import { pendingCount, type Session } from "../../core/session/state.ts";
 import { nameOf } from "../../core/session/title.ts";
-import type { SessionState } from "../../core/status.ts";
 import type { StoredRecord } from "../../store/store.ts";
+import type {
+  InteractionOption,
+  ListedAsk,
+  LiveSummary,
+  PendingInteraction,
+  SeenClient,
+  SessionSummary,
+} from "../../wire/session-summary.ts";
 import type { LiveSession } from "../live.ts";
-
-/** A session as lists show it. `status` is Fermata's addition to the wire. */
-export interface SessionSummary {
-  readonly sessionId: SessionId;
-  readonly workspaceCwd: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly displayName?: string;
-  readonly parentSessionId?: SessionId;
-  readonly sourceType?: string;
-  readonly sourceId?: string;
-  readonly clientCount: number;
-  readonly hasActivePrompt: boolean;
-  readonly status: SessionState;
-  /** Closed by a client, and to be loaded before it can be used. */
-  readonly closed?: true;
-}
-
-/** Adds what is known only of a session in memory. */
-export interface LiveSummary extends SessionSummary {
-  readonly isWaitingForPermission: boolean;
-  readonly isWaitingForUserQuestion: boolean;
-  readonly pendingInteractionCount: number;
-  readonly pendingInteractions: readonly PendingInteraction[];
-  readonly hasTurnError: boolean;
-  readonly turnError?: NonNullable<Session["lastTurnError"]>;
-}
-
-/** An attached client, with its last heartbeat. */
-export interface SeenClient {
-  readonly clientId: ClientId;
-  readonly lastSeenAt: number;
-}
 
 export function summaryOfLive(live: LiveSession): LiveSummary {
   const { session, writtenAtMs } = live;
@@ -52,6 +25,7 @@ export function summaryOfLive(live: LiveSession): LiveSummary {
     updatedAt: isoTime(Math.max(writtenAtMs, session.lastVerdictAtMs ?? fixed.createdAtMs)),
     ...named({ displayName: nameOf(session), parentSessionId: fixed.parentSessionId }),
     ...named(source),
+    ...named({ createdBy: fixed.createdBy ?? null }),
     clientCount: closed ? 0 : live.present().length,
     hasActivePrompt: pendingCount(session) > 0,
     status: session.connection.sessionState,
@@ -79,6 +53,7 @@ export function summaryOfStored(record: StoredRecord): SessionSummary {
     updatedAt: isoTime(record.updatedAtMs),
     ...named({ displayName, parentSessionId }),
     ...named({ sourceType, sourceId }),
+    ...named({ createdBy: record.createdBy }),
     clientCount: 0,
     hasActivePrompt: false,
     status: status === "error" ? "error" : "inactive",
@@ -106,29 +81,15 @@ function named<Value extends string>(
   return Object.fromEntries(given);
 }
 
-interface InteractionOption {
-  readonly optionId: string;
-  readonly label?: string;
-  readonly kind?: string;
-}
-
-interface InteractionBase {
-  readonly requestId: AskId;
-  readonly createdAt: string;
-  readonly options: readonly InteractionOption[];
-}
-
-/** An open ask as lists show it. */
-type PendingInteraction =
-  | (InteractionBase & { readonly kind: "permission"; readonly action: JsonObject })
-  | (InteractionBase & {
-      readonly kind: "user_question";
-      readonly title?: string;
-      readonly questions: readonly JsonObject[];
-    });
-
 export function pendingInteractions({ connection }: Session): readonly PendingInteraction[] {
   return [...connection.turn.openAsks.values()].map(interactionOf);
+}
+
+export function openAsksOf(session: Session): readonly ListedAsk[] {
+  const { sessionId, fixed } = session;
+  const about = { sessionId, workspaceCwd: fixed.workspaceCwd };
+  const name = named({ displayName: nameOf(session) });
+  return pendingInteractions(session).map((ask) => ({ ...about, ...name, ...ask }));
 }
 
 function interactionOf(ask: Ask): PendingInteraction {

@@ -5,7 +5,7 @@ import {
   parentToolCallId,
   promptText,
 } from "../../core/agent-update.ts";
-import type { ClientId, PromptId, SessionId } from "../../core/id.ts";
+import type { PromptId, SessionId } from "../../core/id.ts";
 import { isObject, stringAt } from "../../core/json.ts";
 import {
   MID_TURN_REMEMBERED_TURNS_MAX,
@@ -27,26 +27,9 @@ import {
 import { TERMINAL_ID_PREFIX } from "../../core/terminal-output.ts";
 import { cutText } from "../../core/text.ts";
 import type { SessionKey, SessionStore } from "../../store/store.ts";
+import type { TurnStatus } from "../../wire/turn-status.ts";
 import { searchTurns, sinceLastTurn } from "./log-search.ts";
 import { isoTime } from "./summary.ts";
-
-/** The state of a prompt, or how it ended, as `GET …/turns` answers. */
-export interface TurnStatus {
-  readonly sessionId: SessionId;
-  readonly state: "idle" | "queued" | "running" | "completed" | "cancelled" | "error";
-  readonly promptId?: PromptId;
-  readonly promptText?: string;
-  readonly promptTextTruncated?: true;
-  readonly queuedAt?: number;
-  readonly startedAt?: number;
-  readonly endedAt?: number;
-  readonly stopReason?: string;
-  readonly error?: { readonly message: string; readonly code: string; readonly errorKind?: string };
-  readonly resultText?: string;
-  readonly resultTruncated?: true;
-  readonly resultCode?: "RESULT_TEXT_TRUNCATED";
-  readonly originatorClientId?: ClientId;
-}
 
 /** A session, and the store that holds its log. */
 export interface TurnSource {

@@ -1,0 +1,111 @@
+import type { AgentSession } from "../../agent/agent.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Skipped } from "../../core/session/event.ts";
+import { READ_SKILL_TOOL } from "../../core/skill/instructions.ts";
+import type { SkillSnapshot } from "../../core/skill/skill.ts";
+import type { ToolAnswer } from "../../tool/tool.ts";
+import type { OfferedTool, Toolbox, ToolboxRequest } from "../../tool/toolbox.ts";
+import type { SessionWorld } from "../world.ts";
+import type { Briefing } from "./briefing.ts";
+import { type Delegation, delegateTool } from "./delegate-tool.ts";
+
+/**
+ * The tools of the server that one activation of a session's agent is offered. It has a toolbox
+ * only if there are any, so a session without tools has no process for them.
+ */
+export class AgentTools {
+  /** Those that the agent cannot be offered, with the reason (P6). */
+  readonly skipped: readonly Skipped[];
+  readonly #tools: readonly OfferedTool[];
+  readonly #toolbox: Toolbox | null;
+
+  private constructor(
+    tools: readonly OfferedTool[],
+    toolbox: Toolbox | null,
+    skipped: readonly Skipped[],
+  ) {
+    this.#tools = tools;
+    this.#toolbox = toolbox;
+    this.skipped = skipped;
+  }
+
+  static open(
+    { toolboxes }: Pick<SessionWorld, "toolboxes">,
+    request: ToolboxRequest,
+    tools: readonly OfferedTool[],
+  ): AgentTools {
+    if (toolboxes === undefined || tools.length === 0) return new AgentTools([], null, []);
+    const opened = toolboxes.open(request, tools);
+    if (typeof opened !== "string") return new AgentTools(tools, opened, []);
+    const skipped = tools.map(({ name }) => ({ name: `tool ${name}`, reason: opened }));
+    return new AgentTools([], null, skipped);
+  }
+
+  /** The MCP server that brings them, in the form of ACP; null if there are none. */
+  get server(): JsonObject | null {
+    return this.#toolbox?.server ?? null;
+  }
+
+  has(name: string): boolean {
+    return this.#tools.some((tool) => tool.name === name);
+  }
+
+  /** The session is at this agent no more. */
+  close() {
+    this.#toolbox?.close();
+  }
+}
+
+/** Opens the tools of an agent that is about to connect, and has its instructions name them. */
+export function offerTools(
+  world: Pick<SessionWorld, "toolboxes">,
+  request: ToolboxRequest,
+  briefing: Briefing,
+  delegation: Delegation | null = null,
+): AgentTools {
+  const skills = () => briefing.skills;
+  const offered = [
+    ...(briefing.tellsOfSkills ? [readSkillTool(skills)] : []),
+    ...(delegation === null ? [] : [delegateTool({ delegation, skills })]),
+  ];
+  const tools = AgentTools.open(world, request, offered);
+  briefing.canReadSkills = tools.has(READ_SKILL_TOOL);
+  return tools;
+}
+
+/** What the session has and its agent cannot be given, with the reasons (P6). */
+export function skippedBy(
+  session: AgentSession | null,
+  tools: AgentTools | null,
+): readonly Skipped[] {
+  const servers = session?.offer.skipped.map(({ what, reason }) => ({ name: what, reason })) ?? [];
+  return [...servers, ...(tools?.skipped ?? [])];
+}
+
+/**
+ * The tool by which a model gets the text of a skill that it was told of. The text is that of the
+ * session's snapshot: no file is read (P7).
+ */
+export function readSkillTool(skills: () => SkillSnapshot): OfferedTool {
+  return {
+    name: READ_SKILL_TOOL,
+    description:
+      "Gives the instructions of one of this session's skills, by the name that the list of " +
+      "skills has. Call it before you do work that a skill is for.",
+    inputSchema: {
+      type: "object",
+      properties: { name: { type: "string", description: "The name of the skill" } },
+      required: ["name"],
+    },
+    isReadOnly: true,
+    call: async ({ name }) => textOf(skills(), name),
+  };
+}
+
+function textOf({ entries }: SkillSnapshot, name: unknown): ToolAnswer {
+  const found = entries.find((entry) => entry.skill_name === name);
+  if (found !== undefined) return { isError: false, text: found.body };
+  const names = entries.map((entry) => entry.skill_name).join(", ");
+  const known = names === "" ? "This session has no skills." : `Its skills are: ${names}`;
+  return { isError: true, text: `There is no skill of this name. ${known}` };
+}
