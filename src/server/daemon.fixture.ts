@@ -1,5 +1,7 @@
 import { request } from "node:http";
 import { onTestFinished } from "vitest";
+import { KnownAgents } from "../agent/known-agents.ts";
+import { KNOWN_PROFILES } from "../agent/profile/known.ts";
 import { parseTenantId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Outsiders } from "../core/policy/bound.ts";
@@ -100,6 +102,7 @@ export class DaemonWorld extends ServerWorld {
         return visibility === "policy" ? sessions.policy.visibilityOf(tenantId) : ok(visibility);
       },
       keeper: stage.keeper,
+      knownAgents: new KnownAgents(KNOWN_PROFILES, process.env, REAL_CLOCK),
       settings,
       workspaces: await Workspaces.open(world.store, settings.workspaces),
     };

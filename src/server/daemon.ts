@@ -1,4 +1,5 @@
 import type { AgentKeeper } from "../agent/keeper.ts";
+import type { KnownAgents } from "../agent/known-agents.ts";
 import type { TenantId } from "../core/id.ts";
 import type { Result } from "../core/result.ts";
 import type { Visibility } from "../core/session/visibility.ts";
@@ -21,6 +22,8 @@ export interface Daemon {
   defaultVisibility(tenantId: TenantId): Promise<Result<Visibility>>;
   /** The agents' processes. */
   readonly keeper: AgentKeeper;
+  /** The agents that there are. */
+  readonly knownAgents: Pick<KnownAgents, "list">;
   readonly settings: ServerSettings;
   readonly workspaces: Workspaces;
   readonly clock: Clock;

@@ -209,8 +209,8 @@ export class Workspaces {
 
   /** Whether agents may read the directory's own files. In an unknown directory they may not. */
   async isTrusted(tenantId: TenantId, cwd: string): Promise<Result<boolean>> {
-    const known = await this.of(tenantId);
-    return known.ok ? ok(known.value.some((one) => one.cwd === cwd && one.isTrusted)) : known;
+    const stored = await this.#storedBy(tenantId);
+    return stored.ok ? ok(this.#trusts(cwd, stored.value.get(cwd))) : stored;
   }
 
   /** Why tenants may not add this directory; null if they may. Does not look at the disk. */
@@ -223,9 +223,11 @@ export class Workspaces {
   }
 
   #workspace(cwd: string, isPrimary: boolean, stored: StoredChoice | undefined): Workspace {
-    const isOwn = this.#own.includes(cwd);
-    const isTrusted = stored?.isTrusted ?? (isOwn && this.#rules.areOwnTrusted);
-    return { id: idOf(cwd), cwd, isPrimary, isTrusted };
+    return { id: idOf(cwd), cwd, isPrimary, isTrusted: this.#trusts(cwd, stored) };
+  }
+
+  #trusts(cwd: string, stored: StoredChoice | undefined): boolean {
+    return stored?.isTrusted ?? (this.#rules.areOwnTrusted && this.#own.includes(cwd));
   }
 
   async #storedBy(tenantId: TenantId): Promise<Result<ReadonlyMap<string, StoredChoice>>> {

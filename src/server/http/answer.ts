@@ -25,7 +25,17 @@ interface AnswerBase {
 }
 
 /** The answer of a route. Only `delivery.ts` writes to sockets. */
-export type Answer =
+export type Answer = ReadyAnswer | WaitingAnswer;
+
+/** An answer that comes later. It holds a share of the event streams, and nothing else. */
+export interface WaitingAnswer extends AnswerBase {
+  readonly kind: "waiting";
+  /** Answers with what is known by then when the signal ends the wait. */
+  readonly settle: (ending: AbortSignal) => Promise<ReadyAnswer>;
+}
+
+/** An answer that can be sent. */
+export type ReadyAnswer =
   | (AnswerBase & { readonly kind: "json"; readonly status: number; readonly text: string })
   /** A page for people, in a browser. */
   | (AnswerBase & { readonly kind: "html"; readonly status: number; readonly text: string })
@@ -46,7 +56,7 @@ export type Answer =
       readonly epoch: string | null;
     });
 
-export function json(status: number, body: object, headers: AnswerHeaders = {}): Answer {
+export function json(status: number, body: object, headers: AnswerHeaders = {}): ReadyAnswer {
   return { kind: "json", status, text: JSON.stringify(body), headers };
 }
 
@@ -56,9 +66,15 @@ export function jsonWith(
   body: object,
   texts: Readonly<Record<string, string>>,
 ): Answer {
-  const fields = Object.entries(texts).map(([name, text]) => `${JSON.stringify(name)}:${text}`);
+  const named = Object.entries(texts).flatMap(([name, text]) => [
+    JSON.stringify(name),
+    ":",
+    text,
+    ",",
+  ]);
   const inside = JSON.stringify(body).slice(1, -1);
-  const text = `{${[...fields, ...(inside === "" ? [] : [inside])].join(",")}}`;
+  // Put together by one call, so that it is copied once.
+  const text = ["{", ...(inside === "" ? named.slice(0, -1) : [...named, inside]), "}"].join("");
   return { kind: "json", status, text, headers: {} };
 }
 
@@ -100,7 +116,7 @@ export function events(source: EventSource, epoch: string | null): Answer {
 const CHALLENGE = 'Bearer realm="fermata"';
 
 /** Status and body from the error table, with `Retry-After` where a retry can help. */
-export function refused(why: Refusal, headers: AnswerHeaders = {}): Answer {
+export function refused(why: Refusal, headers: AnswerHeaders = {}): ReadyAnswer {
   const { status, retry } = ERRORS[why.code];
   const later = retry === "later" ? { "Retry-After": retryAfterOf(why) } : {};
   const challenge = status === 401 ? { "WWW-Authenticate": CHALLENGE } : {};
@@ -116,7 +132,10 @@ export function naming(answer: Answer, ignored: readonly string[]): Answer {
 }
 
 /** Answers with the value, or with the refusal. */
-export function answerTo<Value>(result: Result<Value>, answerOf: (value: Value) => Answer): Answer {
+export function answerTo<Value, Made extends Answer>(
+  result: Result<Value>,
+  answerOf: (value: Value) => Made,
+): Made | ReadyAnswer {
   return result.ok ? answerOf(result.value) : refused(result.refusal);
 }
 
@@ -128,7 +147,7 @@ const INVALID_TOKEN = refused(refusal("unauthorized"), {
 });
 
 /** Says only what the caller knows: whether a token came with the request. */
-export function unauthorized(token: string | null): Answer {
+export function unauthorized(token: string | null): ReadyAnswer {
   return token === null ? UNAUTHORIZED : INVALID_TOKEN;
 }
 

@@ -78,7 +78,7 @@ export class BodyReader {
   ): Promise<Outcome | null> {
     const known = kind === "none" ? ok(NO_BODY) : byHead(incoming, kind);
     if (known !== null) {
-      this.drop(incoming);
+      dropBody(incoming, this.#clock);
       return use(known);
     }
     const bytesMax = kind === "json" ? JSON_BODY_BYTES_MAX : RAW_BODY_BYTES_MAX;
@@ -87,7 +87,7 @@ export class BodyReader {
       const received = await this.#receive(incoming, bytesMax, charge);
       if (received === null) return null;
       if (!received.ok) {
-        this.drop(incoming);
+        dropBody(incoming, this.#clock);
         return await use(received);
       }
       return await use(kind === "json" ? await jsonOf(received.value) : bytesOf(received.value));
@@ -147,23 +147,6 @@ export class BodyReader {
     let callOff = this.#clock.after(BODY_PACE_MS, check);
     return () => callOff();
   }
-
-  /** Discards what is left of the body, so that the client gets to read the answer. */
-  drop(incoming: IncomingMessage) {
-    const isOver = incoming.readableEnded || incoming.destroyed;
-    if (!hasBody(incoming) || isOver || incoming.readableFlowing) return;
-    let bytes = 0;
-    const cut = () => incoming.destroy();
-    const callOff = this.#clock.after(BODY_DROPPED_MS_MAX, cut);
-    const turns = new ChunkTurns(incoming);
-    incoming.on("data", (chunk: Buffer) => {
-      turns.count(chunk);
-      bytes += chunk.length;
-      if (bytes > BODY_DROPPED_BYTES_MAX) cut();
-    });
-    incoming.once("end", callOff).once("close", callOff);
-    incoming.resume();
-  }
 }
 
 const PACE = { bytes: BODY_PACE_BYTES_MIN, ms: BODY_PACE_MS };
@@ -171,6 +154,43 @@ const PACE = { bytes: BODY_PACE_BYTES_MIN, ms: BODY_PACE_MS };
 const TOO_MANY_CHUNKS = refusal("invalid_request", {
   reason: `The body comes in more than ${BODY_CHUNKS_MAX} chunks; send larger ones`,
 });
+
+/**
+ * Reads and discards what is left of a body, so that the client gets to read the answer: the system
+ * resets a connection that is closed with unread bytes. Where the answer is the last one of the
+ * connection, only the server's side ends with it, and the rest when the body is over.
+ */
+export function dropBody(incoming: IncomingMessage, clock: Clock) {
+  const isOver = incoming.readableEnded || incoming.destroyed;
+  if (!hasBody(incoming) || isOver || incoming.readableFlowing) return;
+  const { socket } = incoming;
+  const { destroySoon } = socket;
+  let isLastAnswered = false;
+  socket.destroySoon = () => {
+    isLastAnswered = true;
+    socket.end();
+  };
+  // After its answer, Node tells a request no more that its connection is gone.
+  const over = () => {
+    incoming.off("end", over);
+    socket.off("close", over);
+    callOff();
+    socket.destroySoon = destroySoon;
+    if (isLastAnswered) socket.destroySoon();
+  };
+  const cut = () => incoming.destroy();
+  const callOff = clock.after(BODY_DROPPED_MS_MAX, cut);
+  const turns = new ChunkTurns(incoming);
+  let bytes = 0;
+  incoming.on("data", (chunk: Buffer) => {
+    turns.count(chunk);
+    bytes += chunk.length;
+    if (bytes > BODY_DROPPED_BYTES_MAX) cut();
+  });
+  incoming.on("end", over);
+  socket.on("close", over);
+  incoming.resume();
+}
 
 /**
  * Gives others a turn of the event loop after so many small chunks (P10). Node reads a socket up to

@@ -4,7 +4,13 @@ import { refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import { ANSWER_STALL_MS_MAX, FILES_SENT_MAX } from "../../core/limits.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { type Answer, type AnswerFate, type AnswerHeaders, refused } from "./answer.ts";
+import {
+  type Answer,
+  type AnswerFate,
+  type AnswerHeaders,
+  type ReadyAnswer,
+  refused,
+} from "./answer.ts";
 import { connectionOf, type LastAnswer } from "./connection.ts";
 import type { EventStreams } from "./event-stream.ts";
 
@@ -33,7 +39,12 @@ export class AnswerWriter {
   }
 
   /** Sends only the head for HEAD, and releases the source of the body. */
-  async deliver(answer: Answer, response: ServerResponse, isHead: boolean, more: AnswerHeaders) {
+  async deliver(
+    answer: ReadyAnswer,
+    response: ServerResponse,
+    isHead: boolean,
+    more: AnswerHeaders,
+  ) {
     const last = lastAnswer(answer, response);
     this.#reportFate(answer, response, last);
     const headers = { ...ALWAYS, ...answer.headers, ...more, ...(last && LAST) };
@@ -67,7 +78,7 @@ export class AnswerWriter {
    * Reports "delivered" when the system has the whole answer, "lost" if the connection closes
    * before. A last answer is reported when the client ends the connection, or does not.
    */
-  #reportFate({ afterwards }: Answer, response: ServerResponse, last: LastAnswer | null) {
+  #reportFate({ afterwards }: ReadyAnswer, response: ServerResponse, last: LastAnswer | null) {
     const report = (fate: AnswerFate) => {
       try {
         afterwards?.(fate);
@@ -123,7 +134,10 @@ export class AnswerWriter {
 const LAST = { Connection: "close" };
 
 /** The answer as the last one of its connection, if it is to be acknowledged and can be. */
-function lastAnswer({ wantsAcknowledgement }: Answer, response: ServerResponse): LastAnswer | null {
+function lastAnswer(
+  { wantsAcknowledgement }: ReadyAnswer,
+  response: ServerResponse,
+): LastAnswer | null {
   if (!wantsAcknowledgement || response.destroyed) return null;
   const connection = connectionOf(response.req);
   return connection.canAcknowledge(response.req) ? connection.answerLast() : null;
@@ -133,17 +147,22 @@ function lastAnswer({ wantsAcknowledgement }: Answer, response: ServerResponse):
 export function sendText(response: ServerResponse, answer: TextAnswer, more: AnswerHeaders = {}) {
   const { kind, status, text } = answer;
   const headers = { ...NOT_KEPT, ...ALWAYS, ...answer.headers, ...more };
-  const length = `${Buffer.byteLength(text)}`;
+  // A long text is looked through once for its length and its bytes, and not copied to its head.
+  const body = text.length > TEXT_SENT_CHARS_MAX ? Buffer.from(text) : text;
+  const length = `${Buffer.byteLength(body)}`;
   const type = { "Content-Type": MEDIA_TYPES[kind], "Content-Length": length };
-  response.writeHead(status, { ...headers, ...type }).end(text);
+  response.writeHead(status, { ...headers, ...type }).end(body);
 }
+
+/** Node sends a text that is no longer together with its head, in one write. */
+const TEXT_SENT_CHARS_MAX = 16 * 1_024;
 
 const MEDIA_TYPES = {
   json: "application/json; charset=utf-8",
   html: "text/html; charset=utf-8",
 } as const;
 
-function releaseSource(answer: Answer) {
+function releaseSource(answer: ReadyAnswer) {
   if (answer.kind === "events") answer.source.cancel();
 }
 

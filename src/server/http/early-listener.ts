@@ -6,6 +6,7 @@ import type { Result } from "../../core/result.ts";
 import { type CallOff, type Clock, SYSTEM_CLOCK } from "../../platform/clock.ts";
 import type { ServerSettings } from "../settings.ts";
 import { type Answer, json, refused, SERVER_NAME } from "./answer.ts";
+import { dropBody } from "./body.ts";
 import { connectionOf } from "./connection.ts";
 import { sendText } from "./delivery.ts";
 import { type ListenAddress, Listener } from "./listener.ts";
@@ -94,6 +95,7 @@ export class EarlyListener {
     const waiting = this.#forget(response);
     if (waiting === undefined || response.destroyed) return;
     const answer = refused(refusal("server_starting"), { Connection: "close" });
+    dropBody(waiting.incoming, this.#clock);
     answerNow(waiting.incoming, response, answer);
   }
 

@@ -287,6 +287,9 @@ interface BatchBytes {
   readonly httpChunk: Buffer;
 }
 
+/** As long as the longest size with its line break. */
+const SIZE_GAP = " ".repeat(10);
+
 const known = new WeakMap<Batch, BatchBytes>();
 
 /**
@@ -297,11 +300,15 @@ export function batchBytes(batch: Batch): BatchBytes {
   const written = known.get(batch);
   if (written !== undefined) return written;
   const text = batch.frames.map((frame) => sseFrame(frame.id, frame.text, frame.type)).join("");
-  const size = Buffer.byteLength(text);
+  // The size comes before the bytes and is known after them: so they are encoded with a gap.
+  const whole = Buffer.from(`${SIZE_GAP}${text}\r\n`);
+  const size = whole.length - SIZE_GAP.length - 2;
+  const head = `${size.toString(16)}\r\n`;
+  const start = SIZE_GAP.length - head.length;
+  whole.write(head, start, "latin1");
+  const content = whole.subarray(SIZE_GAP.length, SIZE_GAP.length + size);
   // A chunk of no bytes would be the end of the stream.
-  const [head, end] = size === 0 ? ["", ""] : [`${size.toString(16)}\r\n`, "\r\n"];
-  const httpChunk = Buffer.from(`${head}${text}${end}`);
-  const bytes = { content: httpChunk.subarray(head.length, head.length + size), httpChunk };
+  const bytes = { content, httpChunk: size === 0 ? content : whole.subarray(start) };
   known.set(batch, bytes);
   return bytes;
 }

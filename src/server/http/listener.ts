@@ -12,6 +12,7 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { type Clock, SYSTEM_CLOCK } from "../../platform/clock.ts";
+import { dropBody } from "./body.ts";
 import { OpenSockets } from "./open-sockets.ts";
 import { bareName, nameInUrl } from "./origins.ts";
 
@@ -50,6 +51,7 @@ export class Listener {
     this.#sockets = new OpenSockets(max, extraConnections(max), clock);
     this.#handle = (incoming, response) => {
       if (this.#sockets.begin(incoming.socket, response)) handle(incoming, response);
+      else dropBody(incoming, clock);
     };
   }
 

@@ -160,7 +160,8 @@ export class OpenSockets {
       socket.destroy();
       return;
     }
-    http.end(hasAsked ? "" : BUSY);
+    if (hasAsked) http.end();
+    else http.end(BUSY);
     // Until then what comes is read, since the system resets a connection with unread bytes.
     this.#evicted.set(
       one,

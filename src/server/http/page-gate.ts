@@ -6,8 +6,10 @@ import type { ShareHolder } from "./fair-shares.ts";
 import type { RateGate } from "./rate-gate.ts";
 import { headerOf, noteRoute } from "./request-scope.ts";
 
-/** A GET or HEAD request to a path that has no such route. */
+/** A GET or HEAD request to a path that has no such route, or one that yields to pages. */
 export interface BrowserRequest {
+  /** Whether a route answers if no page does. */
+  readonly isRoute: boolean;
   /** Decoded; null if the encoding is broken. */
   readonly segments: readonly string[] | null;
   /** Whether a person opens the path in a browser, rather than a program or a page asking. */
@@ -27,9 +29,8 @@ export interface Pages {
 export const NO_PAGES: Pages = { find: async () => null };
 
 /** A request on its way to a page. */
-interface BrowserArrival {
+interface BrowserArrival extends Pick<BrowserRequest, "segments" | "isRoute"> {
   readonly incoming: IncomingMessage;
-  readonly segments: readonly string[] | null;
   readonly connection: ConnectionHold;
   readonly holder: ShareHolder;
 }
@@ -44,10 +45,12 @@ export class PageGate {
     this.#rates = rates;
   }
 
-  async answer({ incoming, segments, connection, holder }: BrowserArrival): Promise<Answer | null> {
+  async answer(arrival: BrowserArrival): Promise<Answer | null> {
+    const { incoming, segments, isRoute, connection, holder } = arrival;
     if (incoming.method !== "GET" && incoming.method !== "HEAD") return null;
     const found = await this.#pages.find({
       segments,
+      isRoute,
       isNavigation: /\btext\/html\b/i.test(headerOf(incoming, "accept") ?? ""),
       ifNoneMatch: headerOf(incoming, "if-none-match"),
       origin: originOf(incoming),

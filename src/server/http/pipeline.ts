@@ -7,7 +7,7 @@ import type { Clock } from "../../platform/clock.ts";
 import type { TenantGate } from "../../session/index.ts";
 import { type Answer, empty, refused, unauthorized } from "./answer.ts";
 import { bearerToken, isOperator, type RequestAuthenticator } from "./authenticator.ts";
-import { type Body, BodyReader } from "./body.ts";
+import { type Body, BodyReader, dropBody } from "./body.ts";
 import { type ConnectionHold, type ConnectionLoad, ConnectionShares } from "./connection-shares.ts";
 import { allowedPieces, SentFiles } from "./delivery.ts";
 import type { EventSource } from "./event-stream.ts";
@@ -32,7 +32,7 @@ import {
   type Target,
   takesCode,
 } from "./route.ts";
-import { OpenStreams } from "./watched-source.ts";
+import { allowedWait, endedBy, OpenStreams } from "./watched-source.ts";
 
 export interface PipelineDeps {
   readonly table: RouteTable;
@@ -124,7 +124,7 @@ export class RequestPipeline {
     const answer = async () => {
       const found = judged.answer ?? (await this.#answer(incoming, signal, connection));
       // Of a request that was refused before; else nothing is left.
-      this.#bodies.drop(incoming);
+      dropBody(incoming, this.#deps.clock);
       return found;
     };
     return { headers: judged.headers, answer, end: () => connection.end() };
@@ -168,12 +168,14 @@ export class RequestPipeline {
     return answer ?? empty();
   }
 
-  /** What a browser shows where no route is; it needs no token. */
+  /** What a browser shows where no route is, or one that yields; it needs no token. */
   async #page({ incoming, target, match, connection }: Exchange): Promise<Answer | null> {
-    if (match.kind === "found") return null;
+    const isRoute = match.kind === "found";
+    if (isRoute && match.route.yieldsToPage === undefined) return null;
     const { address } = this.#proxies.peerOf(incoming);
     const holder = { ...this.#shareOf(null), address: networkOf(address) };
-    return this.#pages.answer({ incoming, segments: target.segments, connection, holder });
+    const { segments } = target;
+    return this.#pages.answer({ incoming, segments, isRoute, connection, holder });
   }
 
   /** Whether the caller's share of connections is used up; it need not keep this one. */
@@ -323,6 +325,11 @@ export class RequestPipeline {
       answer.source.cancel();
       return refused(excess);
     }
+    if (answer.kind === "waiting") {
+      const excess = exchange.connection.stream(this.#shareOf(caller));
+      const gone = unauthorized(bearerToken(exchange.incoming.headers.authorization));
+      return excess === null ? allowedWait(answer, { watch, ending, gone }) : refused(excess);
+    }
     if (answer.kind !== "file") return answer;
     const { end, afterwards } = answer;
     const forbidden = new AbortController();
@@ -354,11 +361,6 @@ export class RequestPipeline {
     if (tenants.changes !== exchange.changes) this.#openStreams.recheck(caller.tenantId);
     return watched;
   }
-}
-
-/** A source without events, of which only `end` is used. */
-function endedBy(end: () => void): EventSource {
-  return { next: async () => ({ done: true, value: undefined }), cancel: () => {}, end };
 }
 
 /** Requests with these permissions can end streams of other users, so those are checked at once. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ErrorCode } from "../../core/error.ts";
 import { parseUserId, type UserId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { WAIT_MS_MAX } from "../../core/limits.ts";
 import { ROLES } from "../../core/permission.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Steward } from "../../session/index.ts";
@@ -87,6 +88,30 @@ export const timeField = z.string().transform((text, context): number => {
   context.addIssue({ code: "custom", message });
   return z.NEVER;
 });
+
+const UNIT_MS: ReadonlyMap<string | undefined, number> = new Map([
+  ["ms", 1],
+  ["s", 1_000],
+  ["m", 60_000],
+]);
+
+const longest = `it is a time as 500ms, 30s or 2m, and at most ${WAIT_MS_MAX / 1_000}s`;
+
+const duration = z.string().transform((text, context): number => {
+  const [, count, unit] = /^(\d{1,6})(ms|s|m)$/.exec(text) ?? [];
+  const ms = Number(count) * (UNIT_MS.get(unit) ?? Number.NaN);
+  if (ms <= WAIT_MS_MAX) return ms;
+  context.addIssue({ code: "custom", message: longest });
+  return z.NEVER;
+});
+
+const waitQuery = z.object({ wait: duration.optional() });
+
+/** How long the request wants to wait for its answer; null is not at all. */
+export function readWait(query: URLSearchParams): Result<number | null> {
+  const read = readQuery(waitQuery, query);
+  return read.ok ? ok(read.value.wait ?? null) : read;
+}
 
 /** A user's id, as bodies have it. */
 export const userField = z.string().transform((text, context): UserId => {

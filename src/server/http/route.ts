@@ -76,6 +76,8 @@ interface RouteRow<Path extends string> {
   readonly rate?: "prompt" | "exempt";
   /** A client that has ended its side of the connection after the request still gets the answer. */
   readonly answersHalfClosed?: true;
+  /** Web clients have a page at this path: a person who opens it gets that where one is served. */
+  readonly yieldsToPage?: true;
   /** The route deletes the tenant, so the deletion does not wait for it. */
   readonly deletesTenant?: true;
   /** Further feature tags that this route implements. */

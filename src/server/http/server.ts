@@ -8,7 +8,7 @@ import { cutText } from "../../core/text.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { streamError, TenantGate } from "../../session/index.ts";
 import type { ServerSettings } from "../settings.ts";
-import { type Answer, INTERNAL_ERROR, SERVER_NAME } from "./answer.ts";
+import { type Answer, INTERNAL_ERROR, type ReadyAnswer, SERVER_NAME } from "./answer.ts";
 import { byToken, type RequestAuthenticator, sharedToken, withoutToken } from "./authenticator.ts";
 import { connectionOf } from "./connection.ts";
 import { AnswerWriter } from "./delivery.ts";
@@ -55,6 +55,8 @@ export class HttpServer {
   readonly #open = new Set<ServerResponse>();
   #names: OwnNames;
   #isStopping = false;
+  /** Ends the requests that wait. */
+  readonly #closing = new AbortController();
   #emptied: () => void = () => {};
 
   constructor(deps: ServerDeps) {
@@ -144,6 +146,7 @@ export class HttpServer {
   /** Ends streams with a last frame, waits briefly for open requests, and closes all sockets. */
   async close(): Promise<void> {
     this.stopAccepting();
+    this.#closing.abort();
     this.#streams.endAll(streamError("The server is shutting down.", "daemon_shutdown"));
     const { promise: late, resolve } = Promise.withResolvers<void>();
     this.#emptied = resolve;
@@ -188,7 +191,7 @@ export class HttpServer {
     try {
       const { headers, answer, end } = this.#pipeline.handle(incoming, disconnected.signal);
       response.once("close", end);
-      const found = await this.#guarded(answer);
+      const found = await this.#guarded(() => this.#settled(answer, disconnected.signal));
       if (this.#isStopping) response.shouldKeepAlive = false;
       await this.#delivery.deliver(found, response, incoming.method === "HEAD", headers);
     } catch (error) {
@@ -197,7 +200,14 @@ export class HttpServer {
     }
   }
 
-  async #guarded(answer: () => Promise<Answer>): Promise<Answer> {
+  /** A request waits here, where it holds neither its body nor the deletion of its tenant. */
+  async #settled(answer: () => Promise<Answer>, left: AbortSignal): Promise<ReadyAnswer> {
+    const found = await answer();
+    if (found.kind !== "waiting") return found;
+    return found.settle(AbortSignal.any([left, this.#closing.signal]));
+  }
+
+  async #guarded(answer: () => Promise<ReadyAnswer>): Promise<ReadyAnswer> {
     try {
       return await answer();
     } catch (error) {

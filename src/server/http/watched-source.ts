@@ -1,7 +1,9 @@
+import { refusal } from "../../core/error.ts";
 import type { TenantId, UserId } from "../../core/id.ts";
 import { STREAM_RECHECK_MS } from "../../core/limits.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import { type StreamEnd, streamError } from "../../session/index.ts";
+import { type ReadyAnswer, refused, type WaitingAnswer } from "./answer.ts";
 import type { EventSource } from "./event-stream.ts";
 import type { Caller } from "./route.ts";
 
@@ -114,4 +116,39 @@ export class OpenStreams {
   recheck(tenantId: TenantId) {
     for (const reader of this.#open.get(tenantId)?.keys() ?? []) reader.check();
   }
+}
+
+/** A source without events, of which only `end` is used. */
+export function endedBy(end: () => void): EventSource {
+  return { next: async () => ({ done: true, value: undefined }), cancel: () => {}, end };
+}
+
+interface WaitPermit {
+  /** Ends the source when its reader may read no more. */
+  watch(source: EventSource): EventSource;
+  /** The tenant is being deleted. */
+  readonly ending: AbortSignal;
+  /** What a caller is answered who may not have the answer any more. */
+  readonly gone: ReadyAnswer;
+}
+
+/** Ends a wait when its caller loses access or its tenant is deleted; neither is told more. */
+export function allowedWait(
+  { settle }: WaitingAnswer,
+  { watch, ending, gone }: WaitPermit,
+): WaitingAnswer {
+  return {
+    kind: "waiting",
+    async settle(signal) {
+      const forbidden = new AbortController();
+      const watched = watch(endedBy(() => forbidden.abort()));
+      try {
+        const answer = await settle(AbortSignal.any([signal, ending, forbidden.signal]));
+        if (forbidden.signal.aborted) return gone;
+        return ending.aborted ? refused(refusal("tenant_deleting")) : answer;
+      } finally {
+        watched.cancel();
+      }
+    },
+  };
 }

@@ -28,6 +28,14 @@ const BODIES: Readonly<Record<string, object>> = {
   "/members/:user": { role: "viewer" },
 };
 
+/** The same routes, and those that answer otherwise if a query asks for it. */
+export function withQueries<Row extends { readonly path: string }>(routes: readonly Row[]) {
+  const waits = routes.filter(({ path }) => WAITS.has(path));
+  return [...routes, ...waits.map((route) => ({ ...route, path: `${route.path}?wait=1s` }))];
+}
+
+const WAITS: ReadonlySet<string> = new Set(["/session/:id/prompt", "/session/:id/turns/:promptId"]);
+
 /** The names of things that there are, or of things that there are not. */
 export interface Names {
   readonly sessionId: string;
@@ -59,6 +67,7 @@ export function pathOf(path: string, names: Names): string {
     .replace(":requestId", names.requestId)
     .replace(":messageId", names.messageId)
     .replace(":taskId", names.promptId)
+    .replace(":childId", names.promptId)
     .replace(":scope", `session:${names.sessionId}`)
     .replace(":key", "execute")
     .replace(":name", "echo")
@@ -113,5 +122,5 @@ export function unknown(names: Names): Names {
 
 export function bodyFor(path: string, names: Names): object {
   if (path.endsWith("/sessions/delete")) return { sessionIds: [names.sessionId] };
-  return BODIES[path] ?? {};
+  return BODIES[path.split("?")[0] ?? ""] ?? {};
 }

@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { IDLE } from "../http/server.fixture.ts";
 import { allRoutes } from "../route/all-routes.ts";
-import { bodyFor, type Names, pathOf, seen, things, unknown } from "./apart.fixture.ts";
+import {
+  bodyFor,
+  type Names,
+  pathOf,
+  seen,
+  things,
+  unknown,
+  withQueries,
+} from "./apart.fixture.ts";
 import { tenant } from "./identity.fixture.ts";
 import { People } from "./people.fixture.ts";
 
@@ -18,7 +26,7 @@ describe("P8: what is another tenant's", () => {
     const { people, stranger, names } = await open();
     const none = unknown(names);
     const { routes } = allRoutes(people.world.daemon, "0", async () => IDLE);
-    const named = routes.filter(({ path }) => path.includes(":"));
+    const named = withQueries(routes.filter(({ path }) => path.includes(":")));
     expect(named.length).toBeGreaterThan(45);
     const others: string[] = [];
     const unread: string[] = [];
@@ -57,6 +65,7 @@ describe("P8: what is another tenant's", () => {
     });
     expect(seen(gone, names)).toEqual(seen(missing, none));
     const texts = [
+      ...["/sessions", "/sessions?status=waiting", "/asks", "/agents"],
       ...["/workspaces", "/members", "/tokens", "/capabilities", "/credits", "/credits/usage"],
       ...["/credits/statement", "/audit", `/audit?session=${names.sessionId}`],
       ...["/audit?format=ndjson", "/audit?format=csv"],

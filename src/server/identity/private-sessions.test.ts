@@ -4,7 +4,15 @@ import { fail } from "../../core/result.ts";
 import { SERVER } from "../../core/session/command.ts";
 import { IDLE } from "../http/server.fixture.ts";
 import { allRoutes } from "../route/all-routes.ts";
-import { bodyFor, type Names, pathOf, seen, things, unknown } from "./apart.fixture.ts";
+import {
+  bodyFor,
+  type Names,
+  pathOf,
+  seen,
+  things,
+  unknown,
+  withQueries,
+} from "./apart.fixture.ts";
 import { People, type Person } from "./people.fixture.ts";
 
 /** A team with tokens: beside owners only the user who makes a session sees it. */
@@ -30,8 +38,10 @@ interface Opened extends Awaited<ReturnType<typeof open>> {
 /** Its turn is cancelled first, since what is at work is not evicted. */
 async function evictAll({ world }: People): Promise<void> {
   const { host } = world.daemon;
-  for (const live of host.live) await host.close(live.key, SERVER);
-  for (const live of host.live) await host.resume(live.key, SERVER);
+  for (const { key } of host.live) {
+    await host.close(key, SERVER);
+    await host.resume(key, SERVER);
+  }
   world.stage.aheadMs += SESSION_IDLE_MS;
   await host.reapIdle();
   await expect.poll(() => host.live.length).toBe(0);
@@ -85,9 +95,10 @@ describe("P8: a private session of a colleague", () => {
     async (role) => {
       const { people, ada, others, names } = await open();
       const { routes } = allRoutes(people.world.daemon, "0", async () => IDLE);
-      const named = routes.filter(({ path }) => {
+      const ofSessions = routes.filter(({ path }) => {
         return path.startsWith("/session/:id") || path === "/permission/:requestId";
       });
+      const named = withQueries(ofSessions);
       expect(named.length).toBeGreaterThan(35);
       for (const route of named) {
         const [theirs, nothing] = await bothAnswers(others[role], names, route);
@@ -113,7 +124,8 @@ describe("P8: a private session of a colleague", () => {
       const path = `/session/${names.sessionId}`;
       await change({ ...opened, path });
       const { routes } = allRoutes(people.world.daemon, "0", async () => IDLE);
-      for (const route of routes.filter((one) => one.path.startsWith("/session/:id"))) {
+      const named = routes.filter((one) => one.path.startsWith("/session/:id"));
+      for (const route of withQueries(named)) {
         const [theirs, nothing] = await bothAnswers(others.member, names, route);
         expect({ ...route, ...theirs }).toEqual({ ...route, ...nothing });
       }
@@ -129,6 +141,7 @@ describe("P8: a private session of a colleague", () => {
     const { workspace } = names;
     const texts = [
       ...[`/workspace/${workspace}/sessions`, `/workspaces/${workspace}/sessions`],
+      ...["/sessions", "/sessions?status=waiting", "/sessions?user=adaada", "/asks"],
       ...["/health?deep=1", "/audit", `/audit?session=${names.sessionId}`],
       ...["/audit?format=ndjson", "/audit?format=csv", "/credits/statement", "/credits/usage"],
     ];
@@ -142,8 +155,9 @@ describe("P8: a private session of a colleague", () => {
       expect(info.body).toMatchObject({ active: 0, total: 0, live: 0 });
     }
     for (const one of [own, ada]) {
-      const { text } = await one.call("GET", `/workspace/${workspace}/sessions`);
-      expect(text).toContain(names.sessionId);
+      for (const path of [`/workspace/${workspace}/sessions`, "/sessions", "/asks"]) {
+        expect((await one.call("GET", path)).text).toContain(names.sessionId);
+      }
       const info = await one.call("GET", `/workspace/${workspace}/session-info`);
       expect(info.body).toMatchObject({ total: 1, live: 1 });
     }

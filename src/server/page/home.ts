@@ -38,9 +38,10 @@ interface PageOptions {
 export function pagesOf(daemon: Daemon, { version, needsToken, web }: PageOptions): Pages {
   return {
     async find(request) {
-      const { segments, isNavigation, origin } = request;
-      const found = await web?.find(request);
+      const { segments, isRoute, isNavigation, origin } = request;
+      const found = isRoute && !isNavigation ? null : await web?.find(request);
       if (found) return found;
+      if (isRoute) return null;
       if (web === null && segments?.length === 0) {
         const sessions = needsToken ? null : await countSessions(daemon);
         return homePage({ version, origin, needsToken, sessions });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AGENT_SESSION_ID_CHARS_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { cwd, newSessionBody } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
 import { isOperator } from "../http/authenticator.ts";
@@ -8,7 +9,7 @@ import { readBody, readQuery } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
 import { auditedAnswer } from "./agents.ts";
-import { cwd, newSessionBody, readNewSession } from "./new-session.ts";
+import { readNewSession } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, sessionBody } from "./session-request.ts";
 
 type NamedRequest = ServerRequest<{ readonly name: string }>;

@@ -7,12 +7,27 @@ describe("the routes about running agents", () => {
   it.each(["admin", "member", "viewer"] as const)("are not for an %s", async (role) => {
     const people = await People.open();
     const person = await people.person("bob", role);
-    const asked = ["GET /agents", "GET /agents/trace", "GET /agents/echo/logs"];
+    const asked = ["GET /agents/trace", "GET /agents/echo/logs"];
     for (const line of [...asked, "POST /agents/echo/restart", "POST /agents/echo/logout"]) {
       const [method = "", path = ""] = line.split(" ");
       const { status, body } = await person.call(method, path);
       expect([line, status, body.code]).toEqual([line, 403, "role_required"]);
     }
+  });
+
+  it("tell everyone which agents there are, and only owners what runs", async () => {
+    const people = await People.open();
+    const bob = await people.person("bob", "viewer");
+    const { status, body } = await bob.call("GET", "/agents");
+    expect(status).toBe(200);
+    expect(Object.keys(body)).toEqual(["agents"]);
+    expect(body.agents).toContainEqual({
+      name: "echo",
+      title: expect.any(String),
+      installed: true,
+      default: true,
+    });
+    expect(body.agents).toContainEqual(expect.objectContaining({ name: "gemini", default: false }));
   });
 
   it("P8: show and touch nothing of another tenant", async () => {
@@ -26,7 +41,7 @@ describe("the routes about running agents", () => {
     expect((await ada.call("GET", "/agents")).body.processes).toMatchObject([
       { profile: "echo", state: "ready", sessions: 1, pid: expect.any(Number) },
     ]);
-    expect((await eve.call("GET", "/agents")).body).toEqual({ processes: [] });
+    expect((await eve.call("GET", "/agents")).body.processes).toEqual([]);
     expect((await eve.call("GET", "/agents/echo/logs")).body).toEqual({ logs: [] });
     expect((await eve.call("POST", "/agents/echo/restart")).body).toEqual({ ended: 0, closing: 0 });
     expect((await ada.call("GET", "/agents")).body.processes).toMatchObject([{ state: "ready" }]);

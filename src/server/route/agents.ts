@@ -7,6 +7,7 @@ import {
   AGENT_TRACE_WAITING_CHARS_MAX,
   AGENT_TRACES_MAX,
 } from "../../core/limits.ts";
+import { isPermitted } from "../../core/permission.ts";
 import type { Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import { type ChangeAct, changeEntry } from "../../session/index.ts";
@@ -16,15 +17,23 @@ import { isOperator } from "../http/authenticator.ts";
 import { stewardOf } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
 
-/** Agent processes of the caller's tenant, for those who operate its agents or write one. Ours. */
+/** Which agents there are; for those who operate them or write one, also their processes. Ours. */
 export function agentsRoutes(daemon: Daemon): readonly Route[] {
   const { keeper } = daemon;
   return [
     route({
       method: "GET",
       path: "/agents",
-      needs: "agents:write",
-      handle: async ({ caller }) => json(200, { processes: keeper.processes(caller.tenantId) }),
+      needs: "session:read",
+      async handle({ caller }) {
+        const agents = await daemon.knownAgents.list();
+        const { defaultAgent } = daemon.sessions;
+        const isOperating = isPermitted(caller.role, "agents:write");
+        return json(200, {
+          agents: agents.map((agent) => ({ ...agent, default: agent.name === defaultAgent })),
+          ...(isOperating && { processes: keeper.processes(caller.tenantId) }),
+        });
+      },
     }),
     route({
       method: "GET",

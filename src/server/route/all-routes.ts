@@ -2,7 +2,8 @@ import type { Daemon } from "../daemon.ts";
 import { type Caller, type Route, RouteTable } from "../http/route.ts";
 import { agentSessionsRoutes } from "./agent-sessions.ts";
 import { agentsRoutes } from "./agents.ts";
-import { approvalsRoute, grantsRoutes, voteRoutes } from "./asks.ts";
+import { allSessionsRoute } from "./all-sessions.ts";
+import { approvalsRoute, grantsRoutes, openAsksRoute, voteRoutes } from "./asks.ts";
 import { auditRoute, tenantAuditRoute } from "./audit.ts";
 import { createRoute } from "./create.ts";
 import { creditReportRoutes, creditsRoutes } from "./credits.ts";
@@ -26,7 +27,7 @@ import {
   fieldsRoute,
   heartbeatRoute,
   metadataRoute,
-  sessionStatusRoute,
+  sessionStatusRoutes,
   statsRoute,
   supportedCommandsRoute,
 } from "./session.ts";
@@ -36,6 +37,7 @@ import {
   approvalModeRoute,
   autonomyRoute,
   configOptionRoute,
+  extensionsReloadRoute,
   modelRoute,
   personaReloadRoute,
   sandboxRoute,
@@ -45,7 +47,7 @@ import {
 import { batchDeleteRoutes, listRoutes, workspaceEntry, workspacesRoutes } from "./sessions.ts";
 import { btwRoute, recapRoute, shellRoute, taskRoutes } from "./side-work.ts";
 import { policyRoutes, tenantEventsRoute, tenantRemovalRoute, tenantRoutes } from "./tenant.ts";
-import { eventsRoute, exportRoute, transcriptRoute } from "./transcripts.ts";
+import { childEventsRoute, eventsRoute, exportRoute, transcriptRoute } from "./transcripts.ts";
 
 /** All routes that need nothing but the daemon, by resource. */
 const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
@@ -61,6 +63,8 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   tenantAuditRoute,
   tokensRoutes,
   listRoutes,
+  allSessionsRoute,
+  openAsksRoute,
   batchDeleteRoutes,
   tenantEventsRoute,
   tenantRemovalRoute,
@@ -77,6 +81,7 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   modelRoute,
   activeAgentRoute,
   skillsReloadRoute,
+  extensionsReloadRoute,
   personaReloadRoute,
   approvalModeRoute,
   autonomyRoute,
@@ -93,7 +98,8 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   shellRoute,
   taskRoutes,
   eventsRoute,
-  sessionStatusRoute,
+  childEventsRoute,
+  sessionStatusRoutes,
   fieldsRoute,
   approvalsRoute,
   contextRoute,

@@ -1,14 +1,15 @@
 import { z } from "zod";
 import { type Refusal, refusal } from "../../core/error.ts";
 import { type AskId, parseAskId } from "../../core/id.ts";
-import { VOTE_ANSWER_CHARS_MAX, VOTE_ANSWERS_MAX } from "../../core/limits.ts";
+import { ASKS_PAGE_BYTES_MAX, VOTE_ANSWER_CHARS_MAX, VOTE_ANSWERS_MAX } from "../../core/limits.ts";
 import type { Actor, CommandData } from "../../core/session/command.ts";
 import type { SessionAccess } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
-import { readBody } from "../http/request-schema.ts";
+import { readBody, readQuery } from "../http/request-schema.ts";
 import { type Route, readClientId, route, type ServerRequest } from "../http/route.ts";
 import { actorOf, withSession } from "./session-request.ts";
+import { limitOf } from "./sessions.ts";
 
 const answers = z
   .record(z.string(), z.string().max(VOTE_ANSWER_CHARS_MAX))
@@ -113,6 +114,60 @@ const UNKNOWN: ReadonlySet<string> = new Set([
 function notPending(requestId: string): Answer {
   const error = "No pending permission request";
   return json(404, { error, code: "ask_not_found", requestId });
+}
+
+const asksQuery = z.object({ size: z.string().optional(), cursor: z.string().optional() });
+
+/** What waits for a person, in all sessions that the caller sees: the oldest first. Ours. */
+export function openAsksRoute({ sessions }: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/asks",
+    needs: "session:read",
+    async handle({ caller, query }) {
+      const read = readQuery(asksQuery, query);
+      if (!read.ok) return refused(read.refusal);
+      const { size, cursor = "" } = read.value;
+      const after = positionIn(cursor);
+      if (after === null && cursor !== "") return refused(refusal("invalid_cursor"));
+      const left = sessions.openAsks(caller).filter((ask) => after === null || isAfter(ask, after));
+      const asks = left.slice(0, countThatFits(left, limitOf(size)));
+      const last = asks.at(-1);
+      const isCut = asks.length < left.length && last !== undefined;
+      return json(200, { asks, ...(isCut && { nextCursor: cursorAt(last) }) });
+    },
+  });
+}
+
+type AskPosition = Pick<
+  ReturnType<Daemon["sessions"]["openAsks"]>[number],
+  "createdAt" | "requestId"
+>;
+
+/** A place in the list that does not move when asks before it are answered. */
+function cursorAt({ createdAt, requestId }: AskPosition): string {
+  return `${Date.parse(createdAt)}.${requestId}`;
+}
+
+function positionIn(cursor: string): AskPosition | null {
+  const [, at, id = ""] = /^(\d{1,15})\.(.+)$/.exec(cursor) ?? [];
+  const requestId = parseAskId(id);
+  if (at === undefined || requestId === null) return null;
+  return { createdAt: new Date(Number(at)).toISOString(), requestId };
+}
+
+function isAfter(ask: AskPosition, after: AskPosition): boolean {
+  return `${ask.createdAt} ${ask.requestId}` > `${after.createdAt} ${after.requestId}`;
+}
+
+/** How many of these one answer has: at least one, and no more than its bytes allow (P10). */
+function countThatFits(asks: readonly object[], most: number): number {
+  let bytes = 0;
+  for (const [index, ask] of asks.slice(0, most).entries()) {
+    bytes += Buffer.byteLength(JSON.stringify(ask));
+    if (bytes > ASKS_PAGE_BYTES_MAX && index > 0) return index;
+  }
+  return most;
 }
 
 /** The session's approval settings, its grants and its open asks. Ours. */

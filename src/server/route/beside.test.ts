@@ -12,6 +12,7 @@ const ROUTES: readonly (readonly [string, string, object?])[] = [
   ["GET", "/context-usage"],
   ["GET", "/stats"],
   ["GET", "/tasks"],
+  ["GET", "/children"],
   ["POST", "/tasks/a-task/cancel"],
   ["GET", "/supported-commands"],
   ["GET", "/transcript"],

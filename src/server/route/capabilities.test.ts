@@ -31,6 +31,7 @@ describe("GET /capabilities", () => {
       v: 1,
       protocolVersions: { current: "v1", supported: ["v1"] },
       qwenCodeVersion: "1.2.3",
+      fermataVersion: "1.2.3",
       mode: "native",
       features: ["capabilities"],
       modelServices: [],

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { promptOf } from "../../session/stage.fixture.ts";
+import { ANYBODY, promptOf } from "../../session/stage.fixture.ts";
 import { STRANGER } from "../daemon.fixture.ts";
+import { StreamClient } from "../http/stream-client.fixture.ts";
 import { eventsOf, keyOf, liveOf, made, openLife, statusOf, turnOf } from "./life.fixture.ts";
+import { openWork, Work } from "./work.fixture.ts";
 
 describe("closing a session", () => {
   it("ends it for everybody: 204 when it is closed, and then it is unknown", async () => {
@@ -14,6 +16,22 @@ describe("closing a session", () => {
     const again = await world.call("DELETE", path, { clientId });
     expect([again.status, again.body.code]).toEqual([404, "session_not_found"]);
     expect((await statusOf(world, sessionId)).status).toBe(404);
+  });
+
+  it("P5: ends its live instance, which costs nothing any more; readers see the end", async () => {
+    const world = await openWork();
+    const work = await Work.made(world);
+    await work.live.submit(promptOf(work.live, "say hello"));
+    await work.live.until(({ totals }) => totals.turnsCompleted === 1);
+    const stream = await StreamClient.open(world, `/session/${work.id}/events`);
+    const { host } = world.daemon;
+    const closed = await host.close(work.live.key, ANYBODY);
+    expect(closed).toMatchObject({ ok: true });
+    expect(await stream.over()).toBe("ended");
+    expect(stream.frames.at(-1)?.data.type).toBe("session_closed");
+    await expect.poll(() => host.live).toEqual([]);
+    const record = await world.daemon.world.store.readRecord(work.live.key);
+    expect(record).toMatchObject({ ok: true, value: { closed: true, holder: null } });
   });
 
   it("P2: gives every prompt its verdict before, and says who closed it", async () => {

@@ -20,17 +20,13 @@ import { cutText } from "../../core/text.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { KeyedMutex } from "../../platform/keyed-mutex.ts";
 import type { JoinedSession, SessionAccess } from "../../session/index.ts";
+import { newSessionBody } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 import type { TenantStore } from "../identity/tenant-document.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
-import {
-  type NewSessionRequest,
-  newSessionBody,
-  readNewSession,
-  requestedSettings,
-} from "./new-session.ts";
+import { type NewSessionRequest, readNewSession, requestedSettings } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody } from "./session-request.ts";
 
 /** A request to create a session, with the ids it will have. */
@@ -149,7 +145,9 @@ async function madeBefore(
   const found = await known.value.resume(isThere ? anybody : actor);
   if (!found.ok) return found.refusal.code === "session_not_found" ? null : refused(found.refusal);
   const { session } = found.value;
-  const answer = json(200, sessionBody(session, { attached, clientId }));
+  const agentFailure = found.value.agentFailure ?? session.agentFailure;
+  const failure = agentFailure && { agentFailure: errorBody(agentFailure) };
+  const answer = json(200, { ...sessionBody(session, { attached, clientId }), ...failure });
   return reapIfLost(answer, { session, isMade: false, clientId, actor });
 }
 

@@ -13,9 +13,10 @@ import {
   detachRoute,
   heartbeatRoute,
   metadataRoute,
-  sessionStatusRoute,
+  sessionStatusRoutes,
 } from "./session.ts";
 import { batchDeleteRoutes, listRoutes, workspacesRoutes } from "./sessions.ts";
+import { tenantEventsRoute } from "./tenant.ts";
 
 /** A daemon with the routes of a session's life. */
 export function openLife(
@@ -31,10 +32,11 @@ export function openLife(
       detachRoute(daemon),
       heartbeatRoute(daemon),
       metadataRoute(daemon),
-      sessionStatusRoute(daemon),
+      ...sessionStatusRoutes(daemon),
       ...listRoutes(daemon),
       ...batchDeleteRoutes(daemon),
       ...workspacesRoutes(daemon),
+      tenantEventsRoute(daemon),
     ],
   });
 }

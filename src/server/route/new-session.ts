@@ -1,104 +1,14 @@
-import { z } from "zod";
 import { unknownAgent } from "../../core/agent-name.ts";
-import { isUuid, parseSessionId, type SessionId, type TenantId } from "../../core/id.ts";
+import { parseSessionId, type SessionId, type TenantId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import {
-  AGENT_NAME_CHARS_MAX,
-  ALLOWLIST_PATTERNS_MAX,
-  PATH_CHARS_MAX,
-  SOURCE_ID_CHARS_MAX,
-  SOURCE_TYPE_CHARS_MAX,
-  TEMPERATURE_MAX,
-} from "../../core/limits.ts";
-import {
-  APPROVAL_MODES,
-  type ApprovalMode,
-  AUTONOMY_PROFILES,
-  type AutonomyProfile,
-} from "../../core/policy/risk.ts";
+import type { ApprovalMode, AutonomyProfile } from "../../core/policy/risk.ts";
 import { ok, type Result } from "../../core/result.ts";
-import type { Creation, ModelChange, ModelConfig } from "../../core/session/state.ts";
-import { VISIBILITIES } from "../../core/session/visibility.ts";
-import { type ClientCommand, type SessionOptions, UNFINISHED_FORK } from "../../session/index.ts";
+import type { Creation } from "../../core/session/state.ts";
+import type { ClientCommand, SessionOptions } from "../../session/index.ts";
+import { type NewSessionFields, newSessionBody } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
-import { listOf, readBody } from "../http/request-schema.ts";
+import { readBody } from "../http/request-schema.ts";
 import { TenantSettings } from "./tenant.ts";
-
-const name = z.string().min(1).max(AGENT_NAME_CHARS_MAX);
-
-export const sourceType = z
-  .string()
-  .max(SOURCE_TYPE_CHARS_MAX)
-  .regex(/^[a-z][a-z0-9_-]*$/)
-  // Sessions of this source are deleted when a server starts.
-  .refine((type) => type !== UNFINISHED_FORK, "it is reserved for the server");
-
-export const sourceId = z
-  .string()
-  .min(1)
-  .max(SOURCE_ID_CHARS_MAX)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  .regex(/^[^\u0000-\u001f\u007f]*$/, "it contains control characters");
-
-export const approvalMode = z.enum(APPROVAL_MODES);
-
-export const cwd = z.string().max(PATH_CHARS_MAX);
-
-/** Settings of a model beside its id. */
-const modelSettings = {
-  temperature: z.number().min(0).max(TEMPERATURE_MAX).optional(),
-  reasoning: name.optional(),
-  verbosity: name.optional(),
-};
-
-const modelConfig = z
-  .strictObject({ modelId: name.nullable().default(null), ...modelSettings })
-  .transform(({ modelId, ...settings }): ModelConfig => ({ modelId, ...given(settings) }));
-
-/** A change of a session's model; at least one field. */
-export const modelChange = z
-  .object({ modelId: name.optional(), ...modelSettings })
-  .refine((change) => Object.values(change).some((value) => value !== undefined), {
-    error: "it changes nothing",
-  })
-  .transform(({ modelId, ...settings }): ModelChange => {
-    return { ...(modelId !== undefined && { modelId }), ...given(settings) };
-  });
-
-type ModelSettings = z.output<z.ZodObject<typeof modelSettings>>;
-
-function given({ temperature, reasoning, verbosity }: ModelSettings): Omit<ModelChange, "modelId"> {
-  return {
-    ...(temperature !== undefined && { temperature }),
-    ...(reasoning !== undefined && { reasoning }),
-    ...(verbosity !== undefined && { verbosity }),
-  };
-}
-
-/** Fields of the protocol and our own; all are optional. */
-export const newSessionBody = z
-  .object({
-    cwd: cwd.optional(),
-    sessionScope: z.enum(["single", "thread"]).optional(),
-    // The protocol ignores a value that is not a name.
-    modelServiceId: name.optional().catch(undefined),
-    approvalMode: approvalMode.optional(),
-    sessionId: z.string().refine(isUuid, "it is not a UUID").toLowerCase().nullish(),
-    sourceType: sourceType.optional(),
-    sourceId: sourceId.optional(),
-    agent: name.optional(),
-    mode: z.enum(["ask", "allowlist", "yolo"]).optional(),
-    allowlist: listOf(z.string(), ALLOWLIST_PATTERNS_MAX).optional(),
-    autonomy: z.enum(AUTONOMY_PROFILES).optional(),
-    model_config: modelConfig.optional(),
-    budget: z.number().nullish(),
-    visibility: z.enum(VISIBILITIES).optional(),
-    monthBudget: z.number().nullish(),
-  })
-  .refine((body) => body.sourceId === undefined || body.sourceType !== undefined, {
-    path: ["sourceId"],
-    error: "it needs a sourceType",
-  });
 
 const CODES = {
   sessionScope: "invalid_session_scope",
@@ -159,13 +69,11 @@ export async function readNewSession(
   });
 }
 
-type NewSessionBody = z.output<typeof newSessionBody>;
-
 /** Null is the profile of the approval mode: both are names of one setting. */
 async function profileOf(
   { store, clock }: Daemon,
   tenantId: TenantId,
-  { autonomy, approvalMode: mode }: NewSessionBody,
+  { autonomy, approvalMode: mode }: NewSessionFields,
 ): Promise<Result<AutonomyProfile | null>> {
   if (autonomy !== undefined || mode !== undefined) return ok(autonomy ?? null);
   const usual = await new TenantSettings(store, clock).of(tenantId);
@@ -185,7 +93,7 @@ export function requestedSettings({
 
 function creationOf(
   { sessions, settings }: Daemon,
-  body: NewSessionBody,
+  body: NewSessionFields,
   autonomyProfile: AutonomyProfile | null,
 ): NewSessionRequest["creation"] {
   const { sourceType: type, sourceId: id = null, sessionId } = body;

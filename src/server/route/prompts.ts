@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { ContentBlock } from "../../core/agent-update.ts";
 import { type Refusal, refusal } from "../../core/error.ts";
-import { parsePromptId } from "../../core/id.ts";
+import { type PromptId, parsePromptId } from "../../core/id.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { PROMPT_BLOCKS_MAX, PROMPT_MEDIA_BLOCKS_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
@@ -13,10 +13,23 @@ import {
   type WaitingPrompt,
   waitingMessages,
 } from "../../core/session/state.ts";
-import type { PromptRequest, SessionAccess, WaitingForCredit } from "../../session/index.ts";
+import {
+  hasEnded,
+  type PromptRequest,
+  type SessionAccess,
+  type WaitingForCredit,
+} from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Answer, type AnswerFate, answerTo, empty, json, refused } from "../http/answer.ts";
-import { listOf, readBody } from "../http/request-schema.ts";
+import {
+  type Answer,
+  type AnswerFate,
+  answerTo,
+  empty,
+  json,
+  type ReadyAnswer,
+  refused,
+} from "../http/answer.ts";
+import { listOf, readBody, readWait } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { withReader, withSession } from "./session-request.ts";
 
@@ -101,8 +114,12 @@ export function promptRoute(daemon: Daemon): Route {
     honours: ["non_blocking_prompt"],
     handle: (request) =>
       withSession(daemon, request, async (session, actor) => {
+        const waitMs = readWait(request.query);
+        if (!waitMs.ok) return refused(waitMs.refusal);
         const wanted = readPromptRequest(request.body, request.header("idempotency-key"));
-        return wanted.ok ? admit(session, actor, wanted.value) : refused(wanted.refusal);
+        if (!wanted.ok) return refused(wanted.refusal);
+        if (waitMs.value === null) return admit(session, actor, wanted.value);
+        return admitAndWait(session, actor, wanted.value, waitMs.value);
       }),
   });
 }
@@ -134,6 +151,43 @@ async function admit(
   const afterwards = (fate: AnswerFate) => hold.answered(fate === "delivered" ? "sent" : "settled");
   const wantsAcknowledgement = hold.isAwaited();
   return { ...json(202, { ...answer, eventEpoch }), afterwards, wantsAcknowledgement };
+}
+
+/**
+ * Answers with the verdict, or with the usual 202 when the wait is over. The client need not read
+ * this answer before it reads its streams, so no verdict is held there.
+ */
+async function admitAndWait(
+  session: SessionAccess,
+  actor: Actor,
+  request: PromptRequest,
+  ms: number,
+): Promise<Answer> {
+  const admitted = await session.prompt(actor, request);
+  if (!admitted.ok) return refused(admitted.refusal);
+  const { answer, eventEpoch, hold } = admitted.value;
+  hold.answered("settled");
+  const promptId = answer !== null && "promptId" in answer ? answer.promptId : null;
+  if (promptId === null) return json(202, { ...answer, eventEpoch });
+  return waiting(session, promptId, ms, (turn) => {
+    const ended = turn.ok && turn.value !== null && hasEnded(turn.value) ? turn.value : null;
+    if (ended === null) return json(202, { ...answer, eventEpoch });
+    return json(200, { ...answer, eventEpoch, turn: ended });
+  });
+}
+
+type FoundTurn = Awaited<ReturnType<SessionAccess["turn"]>>;
+
+/** Answers when the turn has its verdict, or when the wait is over. */
+function waiting(
+  session: SessionAccess,
+  promptId: PromptId,
+  ms: number,
+  answerOf: (turn: FoundTurn) => ReadyAnswer,
+): Answer {
+  const settle = async (signal: AbortSignal) =>
+    answerOf(await session.turnWhenEnded(promptId, { ms, signal }));
+  return { kind: "waiting", settle };
 }
 
 /** Fields for the server, which the agent does not get. */
@@ -271,12 +325,18 @@ function turnRoute(daemon: Daemon): Route {
       withReader(daemon, request, async (session) => {
         const { sessionId } = session.key;
         const { promptId } = request.params;
+        const waitMs = readWait(request.query);
+        if (!waitMs.ok) return refused(waitMs.refusal);
+        const shown = (turn: FoundTurn) =>
+          answerTo(turn, (found) => {
+            if (found === null)
+              return refused(refusal("prompt_not_found", { sessionId, promptId }));
+            return json(waitMs.value === null || hasEnded(found) ? 200 : 202, found);
+          });
         const parsed = parsePromptId(promptId);
-        const turn = parsed === null ? ok(null) : await session.turn(parsed);
-        return answerTo(turn, (status) => {
-          if (status !== null) return json(200, status);
-          return refused(refusal("prompt_not_found", { sessionId, promptId }));
-        });
+        if (parsed === null) return shown(ok(null));
+        if (waitMs.value === null) return shown(await session.turn(parsed));
+        return waiting(session, parsed, waitMs.value, shown);
       }),
   });
 }

@@ -22,12 +22,12 @@ import {
   type SessionAccess,
   verdictsShown,
 } from "../../session/index.ts";
+import { approvalMode, cwd } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json, jsonWith, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
-import { approvalMode, cwd } from "./new-session.ts";
 import {
   actorOf,
   freshClientId,
@@ -135,8 +135,9 @@ async function restore(
   if (resumed === "late") return tooLate(daemon, call);
   if (!resumed.ok) return refused(resumed.refusal);
   return limited(async () => {
-    const { session } = resumed.value;
+    const { session, answered } = resumed.value;
     const body = await restoredBody(call, client, resumed.value, shown);
+    answered?.();
     if (body.ok) {
       const { fields, texts } = body.value;
       return reapIfLost(jsonWith(200, fields, texts), { ...client, session, isMade: false });
@@ -199,9 +200,9 @@ async function hasWorkspace(
   { workspaces }: Daemon,
   { known, options }: RestoreCall,
 ): Promise<Result<void>> {
+  if (options.cwd === undefined) return DONE;
   const record = await known.record();
   if (!record.ok) return record;
-  if (options.cwd === undefined) return DONE;
   const wanted = await trustedWorkspaceOf(workspaces, known.key.tenantId, options.cwd);
   if (!wanted.ok) return wanted;
   const boundWorkspace = record.value.workspaceCwd;
@@ -227,7 +228,7 @@ async function resumedInTime(
 ): Promise<Result<JoinedSession> | "late"> {
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   const callOff = clock.after(settings.sessionRestoreTimeoutMs, () => resolve("late"));
-  const resuming = known.resume(actor);
+  const resuming = known.resume(actor, "after the answer");
   const first = await Promise.race([resuming, late]);
   callOff();
   if (first === "late") {

@@ -123,6 +123,7 @@ function capabilitiesOf(source: CapabilitiesSource, workspaces: readonly Workspa
     v: 1,
     protocolVersions: { current: "v1", supported: ["v1"] },
     qwenCodeVersion: version,
+    fermataVersion: version,
     mode: "native",
     features: featuresOf(source.table(), settings),
     modelServices: [],

@@ -5,11 +5,11 @@ import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../../core/policy/risk.ts";
 import { type Sharing, VISIBILITIES } from "../../core/session/visibility.ts";
 import { SANDBOX_STATES } from "../../core/turn.ts";
 import { changeIn, type SessionAccess } from "../../session/index.ts";
+import { modelChange } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, json } from "../http/answer.ts";
 import { listOf } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
-import { modelChange } from "./new-session.ts";
 import { refusedMode, settingRoute, withSession } from "./session-request.ts";
 
 /** Changes the session's model and its settings, if the agent accepts all of them. */
@@ -179,6 +179,18 @@ export function skillsReloadRoute(daemon: Daemon): Route {
       const reloaded = await session.reloadSkills(actor);
       return answerTo(reloaded, (change) => json(200, change));
     },
+  });
+}
+
+/**
+ * Has the extensions of a session replaced by those that its operator trusts and configures by now.
+ * Ours.
+ */
+export function extensionsReloadRoute(daemon: Daemon): Route {
+  return settingRoute(daemon, {
+    path: "/session/:id/extensions/reload",
+    schema,
+    set: async (session) => answerTo(await session.reloadExtensions(), (done) => json(200, done)),
   });
 }
 

@@ -94,17 +94,20 @@ function notText() {
   return refusal("invalid_metadata", { field: "displayName", limit: DISPLAY_NAME_CHARS_MAX });
 }
 
-/** A session as in a list, with its clients. Reading it opens nothing. */
-export function sessionStatusRoute(daemon: Daemon): Route {
-  return route({
-    method: "GET",
-    path: "/session/:id/status",
-    needs: "session:read",
-    handle: (request) =>
-      withKnown(daemon, request, async (known) => {
-        return answerTo(await known.status(), (status) => json(200, status));
-      }),
-  });
+/** A session as in a list, with its clients, under both its names. Reading it opens nothing. */
+export function sessionStatusRoutes(daemon: Daemon): readonly Route[] {
+  return (["/session/:id", "/session/:id/status"] as const).map((path) =>
+    route({
+      method: "GET",
+      path,
+      needs: "session:read",
+      ...(path === "/session/:id" && { yieldsToPage: true }),
+      handle: (request) =>
+        withKnown(daemon, request, async (known) => {
+          return answerTo(await known.status(), (status) => json(200, status));
+        }),
+    }),
+  );
 }
 
 const wholeNumber = z

@@ -13,12 +13,12 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { ListFilter, Listing, SessionStore, StoredRecord } from "../../store/store.ts";
+import { cwd, sourceId, sourceType } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Answer, answerTo, json, refused } from "../http/answer.ts";
+import { type Answer, answerTo, json, type ReadyAnswer, refused } from "../http/answer.ts";
 import { readBody, readQuery, stewardOf } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
 import { type Workspace, workspaceOf } from "../workspaces.ts";
-import { cwd, sourceId, sourceType } from "./new-session.ts";
 import { actorOf } from "./session-request.ts";
 
 /** Lists and counts the sessions of a workspace. */
@@ -69,17 +69,26 @@ async function inWorkspace(
 async function listed({ daemon, caller, query, workspace }: WorkspaceRequest): Promise<Answer> {
   const options = readListOptions(query);
   if (!options.ok) return refused(options.refusal);
+  // No session is ever archived.
+  if (options.value.wantsArchived) return json(200, { sessions: [] });
   const { sessions: service } = daemon;
   const page = await sessionPage((filter, cursor, limit) => {
     const inside = { ...filter, workspaceCwd: workspace.cwd };
     return service.list(caller, inside, { cursor, limit });
   }, options.value);
-  return answerTo(page, ({ sessions, nextCursor, damaged }) => {
-    return json(200, {
-      sessions: sessions.map((row) => ({ ...service.summaryOf(caller, row), isArchived: false })),
-      ...(nextCursor !== null && { nextCursor }),
-      ...(damaged.length > 0 && { damaged }),
-    });
+  return answerTo(page, (listing) => listAnswer(service, caller, listing));
+}
+
+/** A page of sessions as every list answers it. */
+export function listAnswer(
+  service: Daemon["sessions"],
+  caller: Caller,
+  { sessions, nextCursor, damaged }: Listing,
+): ReadyAnswer {
+  return json(200, {
+    sessions: sessions.map((row) => ({ ...service.summaryOf(caller, row), isArchived: false })),
+    ...(nextCursor !== null && { nextCursor }),
+    ...(damaged.length > 0 && { damaged }),
   });
 }
 
@@ -140,14 +149,18 @@ const CODES = {
   sourceId: "invalid_session_source",
 } as const;
 
-/** Which sessions of a workspace to list, and from where. */
-interface ListOptions {
+/** Which page of sessions to read. */
+interface ListRequest {
   readonly filter: ListFilter;
   readonly limit: number;
   readonly cursor: string | null;
+  /** What a store cannot filter by. */
+  readonly keeps: (row: StoredRecord) => boolean;
+}
+
+/** Which sessions of a workspace to list, and from where. */
+interface ListOptions extends ListRequest {
   readonly wantsArchived: boolean;
-  /** Also lists sessions without a source. */
-  readonly withoutSource: boolean;
 }
 
 function readListOptions(query: URLSearchParams): Result<ListOptions> {
@@ -169,7 +182,7 @@ function readListOptions(query: URLSearchParams): Result<ListOptions> {
     limit: limitOf(size),
     cursor: cursor || null,
     wantsArchived: archiveState === "archived",
-    withoutSource,
+    keeps: (row) => !withoutSource || isUnsourced(row),
   });
 }
 
@@ -180,32 +193,29 @@ function parentOf(text: string | undefined) {
 }
 
 /** Ignores what is not an integer, and clamps one that is out of range. */
-function limitOf(size = ""): number {
+export function limitOf(size = ""): number {
   const wanted = /^-?\d+$/.test(size) ? Number(size) : LIST_ROWS_DEFAULT_MAX;
   return Math.min(Math.max(wanted, 1), LIST_ROWS_MAX);
 }
 
 /**
- * Reads one page. No session is ever archived. A store cannot filter by a missing source, so the
- * rows are filtered here: such a page may have fewer rows than requested.
+ * Reads one page. What a store cannot filter by is filtered here: such a page may have fewer rows
+ * than requested.
  */
-async function sessionPage(
+export async function sessionPage(
   list: (
     filter: ListFilter,
     cursor: string | null,
     limit: number,
   ) => ReturnType<SessionStore["list"]>,
-  options: ListOptions,
+  options: ListRequest,
 ): Promise<Result<Listing>> {
-  if (options.wantsArchived) return ok({ sessions: [], nextCursor: null, damaged: [] });
   let cursor = options.cursor;
   for (let pages = 1; ; pages += 1) {
     const page = await list(options.filter, cursor, options.limit);
     if (!page.ok) return page;
     const { nextCursor, damaged } = page.value;
-    const sessions = page.value.sessions.filter(
-      (row) => !options.withoutSource || isUnsourced(row),
-    );
+    const sessions = page.value.sessions.filter(options.keeps);
     const isOver = nextCursor === null || pages === LIST_PAGES_SEARCHED_MAX;
     if (sessions.length > 0 || isOver) return ok({ sessions, nextCursor, damaged });
     cursor = nextCursor;

@@ -94,9 +94,21 @@ function idempotencyOf(key: string | null, command: string): Idempotency {
   return { key, hash: createHash("sha256").update(command).digest("hex") };
 }
 
-/** Lists and cancels what runs in a session beside its turns. */
+/** Lists and cancels what runs in a session beside its turns, and lists its children. */
 export function taskRoutes(daemon: Daemon): readonly Route[] {
-  return [listTasksRoute(daemon), cancelTaskRoute(daemon)];
+  return [listTasksRoute(daemon), cancelTaskRoute(daemon), listChildrenRoute(daemon)];
+}
+
+function listChildrenRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/session/:id/children",
+    needs: "session:read",
+    handle: (request) =>
+      withSession(daemon, request, async (session) => {
+        return answerTo(await session.children(), (children) => json(200, children));
+      }),
+  });
 }
 
 function listTasksRoute(daemon: Daemon): Route {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { errorBody, type Refusal, refusal } from "../../core/error.ts";
-import { parsePromptId } from "../../core/id.ts";
+import { parseChildId, parsePromptId } from "../../core/id.ts";
 import {
   CONFLICT_CHARS_MAX,
   HISTORY_TURNS_MAX,
@@ -39,6 +39,33 @@ export function eventsRoute(daemon: Daemon): Route {
         const { wantsSnapshot, ...from } = wanted.value;
         const { clientId } = request;
         const stream = await session.subscribe({ ...from, clientId }, wantsSnapshot);
+        return answerTo(stream, (source) => events(source, source.epoch));
+      }),
+  });
+}
+
+/**
+ * Streams the events of one child, with the numbers that they have in its parent's log. It is no
+ * stream on which a client waits for the verdicts of its prompts.
+ */
+export function childEventsRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/session/:id/children/:childId/events",
+    needs: "session:read",
+    rate: "exempt",
+    honours: ["slow_client_warning", "typed_event_schema"],
+    handle: (request) =>
+      withSession(daemon, request, async (session) => {
+        const wanted = readStreamRequest(request);
+        if (!wanted.ok) return refused(wanted.refusal);
+        const childId = parseChildId(request.params.childId);
+        if (childId === null) {
+          const shown = cutText(request.params.childId, CONFLICT_CHARS_MAX);
+          return refused(refusal("child_not_found", { childId: shown }));
+        }
+        const { wantsSnapshot: _, ...from } = wanted.value;
+        const stream = await session.subscribe({ ...from, childId }, false);
         return answerTo(stream, (source) => events(source, source.epoch));
       }),
   });

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { OPTION_TEXT_CHARS_MAX } from "../../core/limits.ts";
+import { ok, type Result } from "../../core/result.ts";
+import { SESSION_STATES, type SessionState } from "../../core/status.ts";
+import type { ListFilter, StoredRecord } from "../../store/store.ts";
+import type { Daemon } from "../daemon.ts";
+import { answerTo, refused } from "../http/answer.ts";
+import { readQuery, userField } from "../http/request-schema.ts";
+import { type Route, route, type ServerRequest } from "../http/route.ts";
+import { workspaceOf } from "../workspaces.ts";
+import { limitOf, listAnswer, sessionPage } from "./sessions.ts";
+
+/** A comma between two of them. */
+const states = z.string().transform((text, context): readonly SessionState[] => {
+  const words = text.split(",");
+  const found = SESSION_STATES.filter((state) => words.includes(state));
+  if (found.length === new Set(words).size) return found;
+  context.addIssue({ code: "custom", message: `there are ${SESSION_STATES.join(", ")}` });
+  return z.NEVER;
+});
+
+const query = z.object({
+  size: z.string().optional(),
+  cursor: z.string().optional(),
+  workspace: z.string().min(1).optional(),
+  status: states.optional(),
+  closed: z.enum(["true", "false"]).optional(),
+  user: userField.optional(),
+  text: z.string().min(1).max(OPTION_TEXT_CHARS_MAX).optional(),
+});
+
+/** Lists the sessions of all workspaces that the caller sees, the last used first. Ours. */
+export function allSessionsRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/sessions",
+    needs: "session:read",
+    async handle(request) {
+      const { sessions } = daemon;
+      const { caller } = request;
+      const wanted = await readWanted(daemon, request);
+      if (!wanted.ok) return refused(wanted.refusal);
+      const page = await sessionPage(
+        (filter, cursor, limit) => sessions.list(caller, filter, { cursor, limit }),
+        wanted.value,
+      );
+      return answerTo(page, (listing) => listAnswer(sessions, caller, listing));
+    },
+  });
+}
+
+async function readWanted(daemon: Daemon, request: ServerRequest<unknown>) {
+  const { caller } = request;
+  const read = readQuery(query, request.query);
+  if (!read.ok) return read;
+  const { size, cursor, workspace, status, closed, user, text } = read.value;
+  const inside = await insideOf(daemon, request, workspace);
+  if (!inside.ok) return inside;
+  const filter: ListFilter = {
+    ...inside.value,
+    ...(status !== undefined && { statuses: storedAs(status) }),
+    ...(closed !== undefined && { closed: closed === "true" }),
+    ...(user !== undefined && { createdBy: user }),
+    ...(text !== undefined && { text }),
+  };
+  const keeps = (row: StoredRecord) =>
+    status === undefined || status.includes(daemon.sessions.summaryOf(caller, row).status);
+  return ok({ filter, keeps, limit: limitOf(size), cursor: cursor || null });
+}
+
+/**
+ * The states in records of sessions that may be shown in one of these: the record of a session that
+ * is not in memory may say what was so when its server ended, and then it is `inactive`.
+ */
+function storedAs(shown: readonly SessionState[]): readonly SessionState[] {
+  if (!shown.includes("inactive")) return shown;
+  return SESSION_STATES.filter((state) => state !== "error" || shown.includes(state));
+}
+
+async function insideOf(
+  { workspaces }: Daemon,
+  { caller }: ServerRequest<unknown>,
+  selector: string | undefined,
+): Promise<Result<ListFilter>> {
+  if (selector === undefined) return ok({});
+  const workspace = await workspaceOf(workspaces, caller.tenantId, selector);
+  return workspace.ok ? ok({ workspaceCwd: workspace.value.cwd }) : workspace;
+}
