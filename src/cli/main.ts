@@ -12,6 +12,10 @@ Serve:
   serve          Serve sessions over HTTP. Without a command, fermata does this.
   agents         List the known agents, try one, or sign in to it.
 
+Extensions:
+  extensions     List the extensions of sessions; write and check your own.
+  trust          Let the code of an extension run, by its content.
+
 People and credits:
   tokens         Make, list, rotate and revoke the tokens of users.
   members        List, invite, add, change and remove the members of a tenant.
@@ -49,6 +53,7 @@ const COMMANDS = {
   audit: async (args) => (await import("./commands/audit.ts")).audit(args),
   backup: async (args) => (await import("./commands/backup.ts")).backup(args),
   credits: async (args) => (await import("./commands/credits.ts")).credits(args),
+  extensions: async (args) => (await import("./commands/extensions.ts")).extensions(args),
   join: async (args) => (await import("./commands/join.ts")).join(args),
   members: async (args) => (await import("./commands/members.ts")).members(args),
   missing: async (args) => (await import("./commands/upkeep.ts")).missing(args),
@@ -60,6 +65,7 @@ const COMMANDS = {
   serve: async (args) => (await import("./commands/serve.ts")).serve(args),
   tenants: async (args) => (await import("./commands/tenants.ts")).tenants(args),
   tokens: async (args) => (await import("./commands/tokens.ts")).tokens(args),
+  trust: async (args) => (await import("./commands/trust.ts")).trust(args),
   vacuum: async (args) => (await import("./commands/upkeep.ts")).vacuum(args),
 } satisfies Record<string, CommandMain>;
 

@@ -143,7 +143,8 @@ function askingSentence({ ask }: AgentProfile): string {
 
 const MCP_SENTENCES: Readonly<Record<AgentProfile["mcp"], string>> = {
   offered: "its model sees those of the session's servers",
-  withheld: "it gets the session's servers, but its model does not see their tools at once",
+  deferred: "its model sees those of the session's servers once it searches for them",
+  withheld: "its model does not see those of the session's servers",
   unknown: "not known",
 };
 

@@ -7,6 +7,7 @@ import { openAgentUsers } from "../serve/agent-user.ts";
 import type { RunningServer } from "../serve/assemble.ts";
 import { openSecrets, prepareHomes } from "../serve/credentials.ts";
 import { claimData, type DataClaim, NOTHING_CLAIMED } from "../serve/data-claim.ts";
+import { checkExtensions, codeFolders, readExtensions } from "../serve/extensions.ts";
 import { serveHelp } from "../serve/help.ts";
 import { openLog } from "../serve/log.ts";
 import { readJwtAuthenticator, readMcpConfig, readPriceFile } from "../serve/operator-files.ts";
@@ -93,9 +94,12 @@ export async function startServer(
   const chosen = await chooseWorkspace(given, folder);
   if (!chosen.ok) return chosen;
   const { options, note } = chosen.value;
+  const aboutExtensions = await checkExtensions(checked.value.extensions, codeFolders(options));
+  if (!aboutExtensions.ok) return aboutExtensions;
   const started = await openServer(options, folder, checked.value, env, version);
-  if (!started.ok || note === null) return started;
-  return ok({ ...started.value, notes: [note, ...started.value.notes] });
+  if (!started.ok) return started;
+  const notes = [...(note === null ? [] : [note]), ...aboutExtensions.value];
+  return ok({ ...started.value, notes: [...notes, ...started.value.notes] });
 }
 
 type CheckedOptions = Extract<Awaited<ReturnType<typeof checkOptions>>, { ok: true }>["value"];
@@ -118,12 +122,15 @@ async function checkOptions(options: ServeOptions, folder: string, env: NodeJS.P
   if (!agents.ok) return agents;
   const mcp = await readMcpConfig(options, env);
   if (!mcp.ok) return mcp;
+  const extensions = await readExtensions(options, env);
+  if (!extensions.ok) return extensions;
   const prices = await readPriceFile(options.prices, agents.value.profiles);
   if (!prices.ok) return prices;
   const homes = await prepareHomes(options);
   if (!homes.ok) return homes;
   const read = { mcp: mcp.value, jwt: jwt.value, prices: prices.value, roots: roots.value };
-  return ok({ ...read, ...client.value, agents: agents.value, settings: settings.value });
+  const about = { agents: agents.value, settings: settings.value, extensions: extensions.value };
+  return ok({ ...read, ...client.value, ...about });
 }
 
 /**
@@ -133,7 +140,7 @@ async function checkOptions(options: ServeOptions, folder: string, env: NodeJS.P
 async function openServer(
   options: ServeOptions,
   folder: string,
-  { settings, agents, ...read }: CheckedOptions,
+  { settings, agents, extensions, ...read }: CheckedOptions,
   env: NodeJS.ProcessEnv,
   version: string,
 ): Promise<Result<RunningServer>> {
@@ -142,7 +149,8 @@ async function openServer(
   const log = openLog(options["log-level"], guard);
   const { profiles } = agents;
   const workspaces = workspacesOf(options);
-  const opened = await openAgentUsers({ options, profiles, folder, workspaces, env, log });
+  const places = { folder, workspaces, extensions };
+  const opened = await openAgentUsers({ options, profiles, ...places, env, log });
   if (!opened.ok) return opened;
   const { users } = opened.value;
   const secrets = await openSecrets(options, opened.value.profiles, env, guard, log);
@@ -173,6 +181,7 @@ async function openServer(
     ...agents,
     ...opened.value,
     ...read,
+    extensions,
     folder,
     guard,
     secrets: secrets.value,

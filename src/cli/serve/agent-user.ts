@@ -8,6 +8,7 @@ import { AgentUsers } from "../../agent/user/users.ts";
 import { USER_CHECKED_ENTRIES_MAX } from "../../core/limits.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
 import { homeOf } from "../home.ts";
+import type { OperatorExtensions } from "./extensions.ts";
 import type { ServerLog } from "./log.ts";
 import type { ServeOptions } from "./options.ts";
 import { storeFilesOf } from "./store-module.ts";
@@ -20,6 +21,7 @@ interface AgentUserOptions {
   /** The data directory. */
   readonly folder: string;
   readonly workspaces: readonly string[];
+  readonly extensions: OperatorExtensions;
   readonly env: NodeJS.ProcessEnv;
   readonly log: ServerLog;
 }
@@ -183,7 +185,7 @@ function unsafe({ name }: SystemUser, { path, reason, command }: AccessFault): R
 const PACKAGE = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** What the server keeps for itself, and what it loads. */
-async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<OwnFiles> {
+async function ownFiles({ options, folder, extensions, env }: AgentUserOptions): Promise<OwnFiles> {
   const home = homeOf(env);
   const folders = await Promise.all([...new Set([home, resolve(folder)])].map(entriesOf));
   const { "tls-key": key, "tls-cert": cert, config, "mcp-config": mcp, prices } = options;
@@ -195,12 +197,13 @@ async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<Own
     ...[options["agent-homes"], options["secrets-dir"], options.web],
     ...(store === null ? [] : [store.file, store.folder]),
     ...(store?.isPackage ? await filesBelow(store.folder) : []),
+    ...(await extensionFiles(extensions, home)),
   ];
   return {
     // Folders that do not exist yet count, too: the agents' user must not make them first.
     secret: [
       ...folders.flat(),
-      ...(await existing([key, config, mcp])),
+      ...(await existing([key, config, mcp, extensions.file])),
       ...(await filesBelow(options["secrets-dir"])),
     ],
     loaded: [
@@ -210,6 +213,23 @@ async function ownFiles({ options, folder, env }: AgentUserOptions): Promise<Own
     ],
     owner: process.getuid?.() ?? 0,
   };
+}
+
+/**
+ * All code that extensions can be loaded from, and what they import of packages. The list of what
+ * is trusted is in the home itself.
+ */
+async function extensionFiles(
+  { bundled, home: own, copies, configuration, packageFolder }: OperatorExtensions,
+  home: string,
+): Promise<readonly string[]> {
+  const names = [...configuration.values()].flatMap(({ packageName }) => packageName ?? []);
+  const packages = names.map(packageFolder).flatMap((found) => {
+    return typeof found === "string" ? [] : [found.folder];
+  });
+  const folders = [bundled, own, copies, ...packages];
+  if (packages.length > 0) folders.push(join(home, "node_modules"));
+  return [...folders, ...(await Promise.all(folders.map(filesBelow))).flat()];
 }
 
 /** The folder, and all in it but `skills`, which agents may read. */

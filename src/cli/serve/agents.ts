@@ -2,11 +2,13 @@ import { totalmem } from "node:os";
 import type { Agents } from "../../agent/agent.ts";
 import type { Credentials } from "../../agent/credential/credentials.ts";
 import type { AgentKeeper } from "../../agent/keeper.ts";
+import { KnownAgents } from "../../agent/known-agents.ts";
 import { openAgents } from "../../agent/open.ts";
 import { inheritedEnvironment } from "../../agent/process/environment.ts";
 import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import { AGENT_MEMORY_PERCENT_MAX, AGENT_PROCESSES_MAX } from "../../core/limits.ts";
+import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { LocalShell } from "../../session/side/local-shell.ts";
 import type { ShellRunner } from "../../session/side/shell-command.ts";
 import type { SecretGuard } from "../../store/index.ts";
@@ -32,6 +34,7 @@ export function machineMemoryBytes(): number {
 interface AgentsAndShell {
   readonly agents: Agents;
   readonly keeper: AgentKeeper;
+  readonly knownAgents: KnownAgents;
   readonly shell: ShellRunner;
 }
 
@@ -71,5 +74,6 @@ export async function openAgentsAndShell(
   const { account } = users;
   const environment = inheritedEnvironment(process.env, account);
   const shell = new LocalShell(environment, commandMarks, account);
-  return { agents, keeper, shell };
+  const knownAgents = new KnownAgents([...profiles.values()], process.env, SYSTEM_CLOCK);
+  return { agents, keeper, knownAgents, shell };
 }

@@ -5,6 +5,8 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { ServerExtensions } from "../../extension/discovery/server-extensions.ts";
+import { ExtensionThreads } from "../../extension/thread/threads.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
@@ -40,6 +42,7 @@ import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
 import { openDisk } from "./disk.ts";
+import { type OperatorExtensions, readExtensions } from "./extensions.ts";
 import { countOf, type Stopped } from "./farewell.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
@@ -47,7 +50,7 @@ import { openMeter, startCreditSweep } from "./meter.ts";
 import type { McpConfig } from "./operator-files.ts";
 import type { ServeOptions } from "./options.ts";
 import { sessionSettings } from "./settings.ts";
-import { openLoader, openServerTools } from "./tools.ts";
+import { type OpenedTools, openLoader, openServerTools } from "./tools.ts";
 
 export interface RunningServer {
   readonly url: string;
@@ -63,6 +66,7 @@ interface ServerParts {
   readonly profiles: ReadonlyMap<string, AgentProfile>;
   readonly defaultAgent: string;
   readonly mcp: McpConfig;
+  readonly extensions: OperatorExtensions;
   /** Null if the operator named no key set. */
   readonly jwt: Authenticator | null;
   readonly prices: PriceTable;
@@ -103,19 +107,20 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   }
   const { settings, authenticator } = identified.value;
   const { needsToken } = authenticator;
-  const { options, profiles, defaultAgent, folder, own, users, guard, secrets, log, store } = parts;
+  const { options, profiles, defaultAgent, folder, users, guard, secrets, log, store } = parts;
   const credentials = credentialsOf(options, secrets, process.env, needsToken, users);
+  const { own, ...allTools } = await openServerTools(parts);
   const data = { folder, own, roots: parts.roots };
   const whose = { users, credentials, secrets };
   const opened = await openAgentsAndShell(profiles, options, data, whose, guard, log);
-  const tools = await openServerTools(parts.mcp, data, users, guard, log);
-  const workspaces = await openWorkspaces(parts, settings, needsToken);
+  const workspaces = await openWorkspaces({ ...parts, own }, settings, needsToken);
   const world = {
     store,
     agents: opened.agents,
     agentCalls: opened.keeper.calls,
-    loader: openLoader(process.env, workspaces, tools, users, own),
-    tools,
+    loader: openLoader(process.env, workspaces, allTools.tools, users, own),
+    ...allTools,
+    extensions: openExtensions(parts, workspaces),
     meter: openMeter(store, parts.prices, options, log),
     shell: opened.shell,
     holder: thisHolder(randomUUID()),
@@ -131,7 +136,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   const endSweep = startCreditSweep(world.meter, host);
   const note = sharedUserNote(users, needsToken);
   const health = new ServerHealth({ ...world, notes: parts.located, agents: opened.keeper });
-  const daemon = daemonOf(world, host, { keeper: opened.keeper, settings, workspaces });
+  const daemon = daemonOf(world, host, opened, { settings, workspaces });
   const server: HttpServer = new HttpServer({
     settings,
     table: allRoutes(daemon, parts.version, async (caller) => {
@@ -146,7 +151,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     early: parts.early,
   });
   const { located } = parts;
-  const running = { health, endSweep, server, host, tools, users, secrets, store, located };
+  const running = { health, endSweep, server, host, allTools, users, secrets, store, located };
   const stop: RunningServer["stop"] = (hurry, tell) => stopAll(running, hurry, tell);
   const address = await server.listen();
   if (!address.ok) {
@@ -174,7 +179,7 @@ interface Stoppable {
   endSweep(): void;
   readonly server: HttpServer;
   readonly host: SessionHost;
-  readonly tools: { close(): Promise<void> };
+  readonly allTools: Omit<OpenedTools, "own">;
   readonly users: AgentUsers;
   readonly secrets: OpenSecrets;
   readonly store: SessionStore;
@@ -183,12 +188,12 @@ interface Stoppable {
 
 /** Ends everything in order; the store is last, because all others write to it. */
 async function stopAll(running: Stoppable, hurry: AbortSignal, tell: TellDrain): Promise<Stopped> {
-  const { health, server, host, tools, users, secrets, store, located } = running;
+  const { health, server, host, allTools, users, secrets, store, located } = running;
   health.end();
   running.endSweep();
   server.stopAccepting();
   const cutOff = await host.shutDown(hurry, tell);
-  await tools.close();
+  await Promise.all([allTools.tools.close(), allTools.toolboxes.close()]);
   await Promise.all([users.close(), secrets.end()]);
   await server.close();
   await store.deactivate();
@@ -210,16 +215,28 @@ function openWorkspaces(
   });
 }
 
+/** With --agent-user nothing in a workspace is loaded: agents write there. */
+function openExtensions({ extensions, options }: ServerParts, workspaces: Workspaces) {
+  const catalog = new ServerExtensions({
+    rules: extensions,
+    read: () => readExtensions(options, process.env),
+    loadsWorkspaces: options["agent-user"] === null,
+    isTrusted: ({ tenantId, workspaceCwd }) => workspaces.isTrusted(tenantId, workspaceCwd),
+  });
+  return { catalog, threads: new ExtensionThreads() };
+}
+
 /** What routes may reach: of the store no sessions, and sessions through their door alone. */
 function daemonOf(
   world: SessionWorld,
   host: SessionHost,
-  parts: Pick<Daemon, "keeper" | "settings" | "workspaces">,
+  { keeper, knownAgents }: Pick<Daemon, "keeper" | "knownAgents">,
+  parts: Pick<Daemon, "settings" | "workspaces">,
 ): Daemon {
   const { store, meter, tenants, clock, ids, redact, holder } = world;
   const sessions = new SessionService(world, host);
   return {
-    ...{ ...parts, store, meter, tenants, clock, ids, redact },
+    ...{ ...parts, keeper, knownAgents, store, meter, tenants, clock, ids, redact },
     sessions,
     defaultVisibility: (tenantId) => sessions.policy.visibilityOf(tenantId),
     checkNoForeignHolders: (tenantId) => checkNoForeignHolders(store, tenantId, holder),

@@ -1,4 +1,4 @@
-import { pino } from "pino";
+import { LOG_LINES_WAITING_BYTES_MAX } from "../../core/limits.ts";
 import { LOG_MESSAGES } from "../../core/log.ts";
 import { requestScope } from "../../server/http/request-scope.ts";
 import type { SessionWorld } from "../../session/world.ts";
@@ -7,30 +7,39 @@ import type { ServeOptions } from "./options.ts";
 
 export type ServerLog = Required<Pick<SessionWorld, "log">> & Pick<SessionWorld, "trace">;
 
+/** The levels in their order. A log has what is at its own or after it. */
+const LEVELS: readonly ServeOptions["log-level"][] = ["debug", "info", "warn", "error", "silent"];
+
 /**
  * Writes JSON lines to the error output. Each names the request that it belongs to, if any. The
- * guard searches each whole line for secrets and removes them.
+ * guard searches each whole line for secrets and removes them. Where the output is not read, lines
+ * wait up to a limit, and those beyond it are counted.
  */
-export function openLog(level: ServeOptions["log-level"], guard: SecretGuard): ServerLog {
-  const lines = pino(
-    {
-      level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      mixin: requestFields,
-      hooks: { streamWrite: (line) => guard.redact(line) },
-    },
-    pino.destination({ fd: 2, sync: true }),
-  );
-  const isTraced = lines.isLevelEnabled("debug");
+export function openLog(lowest: ServeOptions["log-level"], guard: SecretGuard): ServerLog {
+  const output = process.stderr;
+  let lost = 0;
+  const isLogged = (level: ServeOptions["log-level"]) =>
+    LEVELS.indexOf(level) >= LEVELS.indexOf(lowest);
+  const print = (level: ServeOptions["log-level"], msg: string, about: object) => {
+    const line = { level, time: new Date().toISOString(), ...about, msg };
+    output.write(`${guard.redact(JSON.stringify(line))}\n`);
+  };
+  const write = (level: ServeOptions["log-level"], msg: string, about: object) => {
+    if (!isLogged(level)) return;
+    if (output.writableLength > LOG_LINES_WAITING_BYTES_MAX) {
+      lost += 1;
+      return;
+    }
+    if (lost > 0) print(LOG_MESSAGES["log lines lost"], "log lines lost", { count: lost });
+    lost = 0;
+    print(level, msg, { ...requestFields(), ...about });
+  };
   return {
-    log: (what, about) => lines[LOG_MESSAGES[what]](about, what),
-    ...(isTraced && { trace: (what, about) => lines.debug(about, what) }),
+    log: (what, about) => write(LOG_MESSAGES[what], what, about),
+    ...(isLogged("debug") && { trace: (what, about) => write("debug", what, about) }),
   };
 }
 
-/** A new object each time, because pino writes into it. */
 function requestFields(): object {
   const scope = requestScope.getStore();
   return scope === undefined ? {} : { requestId: scope.requestId, route: scope.route };

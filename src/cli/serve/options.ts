@@ -1,6 +1,7 @@
 import {
   AGENT_MEMORY_MB_MAX,
   AGENT_PROCESSES_CHOSEN_MAX,
+  CHILDREN_OPEN_MAX,
   DISK_MB_MAX,
   TURN_MEMORY_MB_MAX,
 } from "../../core/limits.ts";
@@ -86,6 +87,9 @@ export const OPTIONS = {
   }),
   "max-sessions": count("Live sessions per workspace; 0 is no limit (20)"),
   "max-pending-prompts-per-session": count("Pending prompts per session; 0 is no limit (5)", 1_000),
+  "max-children": whole(0, CHILDREN_OPEN_MAX, {
+    help: "Child sessions of a session at the same time; 0 lets no agent delegate (0)",
+  }),
   "turn-memory-max-mb": whole(1, TURN_MEMORY_MB_MAX, {
     help: "Memory of all open turns together (a sixth of the heap of Node)",
     placeholder: "MIB",
@@ -152,6 +156,9 @@ export const OPTIONS = {
   "agent-write-root": folders(
     "Directory that agents may use beside their workspaces; may be repeated (none)",
   ),
+  "run-dir": folder(
+    "Where the server makes the folder in which agents reach its tools (the temporary one)",
+  ),
   preheat: toggle({ help: "Start the agent before the first session needs it" }),
   "initialize-timeout-ms": positiveMs(
     "Time limit for an agent to start (60000), and to answer a call (10000)",
@@ -166,6 +173,10 @@ export const OPTIONS = {
   }),
   "mcp-config": text({
     help: "File with the MCP servers (~/.fermata/mcp.json)",
+    placeholder: "FILE",
+  }),
+  "extension-config": text({
+    help: "File with the extensions (~/.fermata/extensions.json)",
     placeholder: "FILE",
   }),
 

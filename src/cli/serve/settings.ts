@@ -145,6 +145,7 @@ export function sessionSettings(
     pendingPromptsMax: orNull(
       options["max-pending-prompts-per-session"] ?? defaults.pendingPromptsMax,
     ),
+    childrenOpenMax: options["max-children"] ?? defaults.childrenOpenMax,
     sessionsLiveMax: orNull(options["max-sessions"] ?? defaults.sessionsLiveMax),
     idleMs: isReaped ? orNull(options["session-idle-timeout-ms"] ?? defaults.idleMs) : null,
     reapMs: options["session-reap-interval-ms"] || defaults.reapMs,

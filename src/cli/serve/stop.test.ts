@@ -1,4 +1,7 @@
-import { expect, it } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { expect, it, onTestFinished } from "vitest";
 import { SIGNAL_ECHO_MS_MAX } from "../../core/limits.ts";
 import { withoutEchoes } from "./stop.ts";
 
@@ -19,4 +22,11 @@ it("takes one Ctrl-C for one, though npm passes it on again, and the next for an
   nowMs += 1;
   press();
   expect(count).toBe(2);
+});
+
+it("P5: ends though the program that reads its log takes no more lines", async () => {
+  const unread = fileURLToPath(new URL("unread.fixture.ts", import.meta.url));
+  const server = spawn(process.execPath, [unread]);
+  onTestFinished(() => void server.kill("SIGKILL"));
+  expect(await once(server, "exit")).toEqual([3, null]);
 });

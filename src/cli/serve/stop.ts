@@ -1,4 +1,9 @@
-import { SHUTDOWN_DRAIN_MS, SIGNAL_ECHO_MS_MAX, START_STOP_MS_MAX } from "../../core/limits.ts";
+import {
+  LOG_LAST_MS_MAX,
+  SHUTDOWN_DRAIN_MS,
+  SIGNAL_ECHO_MS_MAX,
+  START_STOP_MS_MAX,
+} from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import type { RunningServer } from "./assemble.ts";
 import { drainTeller, lastWords } from "./farewell.ts";
@@ -56,6 +61,13 @@ export async function stopServer(
   const say = (sentence: string) => process.stdout.write(`fermata: ${sentence}\n`);
   const stopped = await server.stop(hurry, drainTeller(drainMs ?? SHUTDOWN_DRAIN_MS, say));
   lastWords(stopped, place).forEach(say);
+  endUnread();
+}
+
+/** Node waits for the readers of what was printed, and they may never read again. */
+export function endUnread() {
+  const isUnread = [process.stdout, process.stderr].some((output) => output.writableLength > 0);
+  if (isUnread) setTimeout(() => process.exit(), LOG_LAST_MS_MAX).unref();
 }
 
 /**

@@ -1,13 +1,12 @@
-import { readFileSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, objectAt } from "../../core/json.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { caseSafe, checkStore, type SessionStore } from "../../store/index.ts";
 import { messageOf } from "../home.ts";
+import { installedFile, packageRoot } from "../packages.ts";
 
 /** A store that is not bundled: the operator's option names its file or its package. */
 export interface StoreModule {
@@ -42,27 +41,7 @@ export function storeFilesOf(name: string, home: string): StoreFiles | null {
   return { file: file.value, folder: packageRoot(file.value), isPackage: true };
 }
 
-/** Folders within a package may have a `package.json` too, but only the root's has a name. */
-function packageRoot(file: string): string {
-  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
-    if (hasName(join(folder, "package.json"))) return folder;
-  }
-  return dirname(file);
-}
-
-function hasName(path: string): boolean {
-  try {
-    const read: unknown = JSON.parse(readFileSync(path, "utf8"));
-    return isObject(read) && typeof read.name === "string";
-  } catch {
-    return false;
-  }
-}
-
 const PACKAGE_NAME = /^(?:@[a-z0-9._-]+\/)?[a-z0-9._-]+(?:\/[\w./-]+)?$/i;
-
-/** The program itself; the path is the same from the sources and from the build. */
-const FERMATA = fileURLToPath(new URL("../../..", import.meta.url));
 
 /**
  * Loads the store that the operator has named. A package is looked for in the home of Fermata and
@@ -117,15 +96,8 @@ function packageFile(name: string, home: string): Result<string> {
   if (!PACKAGE_NAME.test(name)) {
     return refused(`"${name}" is neither sqlite, memory, a path such as ./store.js nor a package`);
   }
-  for (const folder of [home, FERMATA]) {
-    try {
-      const file = createRequire(join(folder, "store.js")).resolve(name);
-      // The names of Node's own modules are resolved to themselves.
-      if (isAbsolute(file)) return ok(file);
-    } catch {
-      // It may be in the next folder.
-    }
-  }
+  const file = installedFile(name, home);
+  if (file !== null) return ok(file);
   const command = `npm install --prefix ${home} ${name}`;
   const advice = `bundled are sqlite and memory; install another with: ${command}`;
   return refused(`there is no store or package "${name}"; ${advice}`);
