@@ -15,6 +15,8 @@ export type Word =
   | "ask"
   | "ask aside"
   | "touch"
+  | "delegate"
+  | "delegate aside"
   | "flood"
   | "hang"
   | "complete"

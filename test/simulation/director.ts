@@ -14,6 +14,7 @@ import { made } from "./fresh-ids.ts";
 import type { Scene } from "./scene.ts";
 import { REAP_MS } from "./schedule.ts";
 import { SimulatedServer } from "./simulated-server.ts";
+import { SIMULATED_CHILDREN_MAX } from "./stored-log.ts";
 import { Subscriber } from "./subscriber.ts";
 import { TenantReader } from "./tenant-reader.ts";
 import { Witness } from "./witness.ts";
@@ -109,12 +110,16 @@ export class Director {
     const isAlone = server.open.size === 0 && !server.hasAbandoned;
     const left = schedule
       .pendingOf(server.number)
-      .filter((thing) => thing.startsWith("clock") || (isAlone && !/^store reads/.test(thing)));
+      .filter((thing) => thing.startsWith("clock") || (isAlone && !READS.test(thing)));
     judge.holds(left.length === 0, "P5", () => `after its end a server has left ${left}`);
     const agents = [...server.agents.open].map(({ name }) => name);
     judge.holds(agents.length === 0, "P5", () => `after its server's end there are ${agents}`);
     const lines = [...server.shell.open];
     judge.holds(lines.length === 0, "P5", () => `after its server's end, still at work: ${lines}`);
+    const threads = [...(server.extensions?.open ?? [])].map(({ start }) => start.id);
+    judge.holds(threads.length === 0, "P5", () => `after its server's end there are ${threads}`);
+    const tools = [...(server.toolboxes?.opened.keys() ?? [])];
+    judge.holds(tools.length === 0, "P5", () => `after its server's end there are ${tools}`);
     const { asking } = this.witness;
     judge.holds(asking === 0, "P5", () => `${asking} asks of agents were never answered`);
     schedule.forget(server.number);
@@ -167,7 +172,7 @@ export class Director {
   }
 
   async #create(client: Client, workspaceCwd?: string): Promise<void> {
-    const { chance, schedule, refused, wanted } = this.scene;
+    const { chance, schedule, wanted } = this.scene;
     const server = this.#server;
     const key = this.#freshKey(client);
     if (!server.isUp) return;
@@ -185,8 +190,17 @@ export class Director {
     const made = await server.asked(what, server.runtime.create({ key, creation, actor }));
     const answer = made.ok ? nameOf(made.value.live.key) : made.refusal.code;
     schedule.say("answer", `${what}: ${answer}`);
-    if (!made.ok) refused.set(nameOf(key), made.refusal.code);
+    if (!made.ok) this.#refused(key, made.refusal.code);
     else if (chance.happens(0.1)) await this.#vanish(server, made.value.live, actor);
+  }
+
+  /** What a session cannot be without comes before it is stored at all. */
+  #refused(key: SessionKey, code: string) {
+    const { refused, disk, judge } = this.scene;
+    refused.set(nameOf(key), code);
+    const isForExtension = /^(extension|slot)_/.test(code);
+    const isStored = isForExtension && disk.log(key) !== undefined;
+    judge.holds(!isStored, "P1", () => `${nameOf(key)} was refused (${code}), and is stored`);
   }
 
   /** Its creator gets no answer. Without another client either, the session has never been. */
@@ -280,10 +294,12 @@ function idIn(name: string): SessionId {
   return made(parseSessionId, name.slice(name.indexOf("/") + 1));
 }
 
-function settingsOf({ chance }: Scene): SessionSettings {
+function settingsOf({ chance, children }: Scene): SessionSettings {
   return {
     ...DEFAULT_SESSION_SETTINGS,
     defaultAgent: "simulated",
+    agentNames: ["simulated"],
+    childrenOpenMax: children === null ? 0 : SIMULATED_CHILDREN_MAX,
     policy: chance.pick(["first-responder", "first-responder", "designated", "consensus"]),
     quorum: null,
     askMs: chance.pick([null, 50, 2_000]),
@@ -298,5 +314,8 @@ function settingsOf({ chance }: Scene): SessionSettings {
 
 /** Long within a life, and short for a reader of its clock. */
 const IDLE_MS = 5 * 60 * 1_000;
+
+/** What changes nothing may still be on its way when a server has ended. */
+const READS = /^(store reads|extension are looked for)/;
 
 const CREATION = { ...SAMPLE, storeId: "memory", activeAgent: "simulated" };

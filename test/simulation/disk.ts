@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { UNFINISHED_FORK } from "../../src/session/side/fork-draft.ts";
+import { UNFINISHED_FORK } from "../../src/core/session/visibility.ts";
 import type {
   Commit,
   Holder,

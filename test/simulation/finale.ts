@@ -59,7 +59,8 @@ async function openShelled(director: Director, runOut: RunOut): Promise<void> {
 }
 
 /** Nothing can happen by itself any more: so no call may be waiting. */
-function atRest({ server, scene, live: all }: Director) {
+function atRest(director: Director) {
+  const { server, scene, live: all } = director;
   const { judge, disk } = scene;
   const open = [...server.open.values()];
   judge.holds(open.length === 0, "Hang", () => `never answered: ${open.join(", ")}`);
@@ -82,6 +83,8 @@ function atRest({ server, scene, live: all }: Director) {
   }
   const lines = [...server.shell.open];
   judge.holds(lines.length === 0, "P5", () => `still at work: ${lines}`);
+  judgeExtensions(director);
+  judgeChildren(director);
   const wanted = new Set<string | null>();
   for (const { session } of live.values()) {
     const { sessionState } = session.connection;
@@ -90,6 +93,33 @@ function atRest({ server, scene, live: all }: Director) {
   for (const { name } of server.agents.open) {
     judge.holds(wanted.has(name), "P5", () => `${name} is there and nobody has it`);
   }
+}
+
+/** What is at work belongs to a session, and a session says what it is without. */
+function judgeExtensions({ server, scene, live: all }: Director) {
+  if (server.extensions === null || !server.isUp) return;
+  const { open } = server.extensions;
+  const ids = new Set<string>(all.map(({ key }) => key.sessionId));
+  for (const { start } of open) {
+    const { sessionId } = start.session;
+    const sentence = () => `${start.id} is at work for ${sessionId}, which is not live`;
+    scene.judge.holds(ids.has(sessionId), "P5", sentence);
+  }
+  for (const live of all) scene.extensions?.judge.look(live, open);
+}
+
+/** A child has a limit of time: it has ended by now, and nothing of it is left. */
+function judgeChildren({ server, scene: { judge, disk } }: Director) {
+  for (const [name, { children }] of disk.logs) {
+    const open = [...children.open.keys()];
+    judge.holds(open.length === 0, "P5", () => `${name}: ${open} stay at work`);
+  }
+  if (server.toolboxes === null || !server.isUp) return;
+  const calls = [...server.toolboxes.calls.values()];
+  judge.holds(calls.length === 0, "Hang", () => `agents never answered: ${calls}`);
+  const agents = server.agents.open.size;
+  const { size } = server.toolboxes.opened;
+  judge.holds(size <= agents, "P5", () => `${size} toolboxes are open for ${agents} agents`);
 }
 
 /** Turns that hang for want of people are cancelled, until none is left. */
@@ -185,7 +215,9 @@ async function allGone({ scene, server }: Director): Promise<void> {
   judge.holds(pending.length === 0, "P5", () => `still to come: ${pending}`);
   for (const { key, texts } of disk.logs.values()) {
     const why = scene.refused.get(nameOf(key));
-    const isLeft = scene.isReliable && why?.startsWith("agent_");
+    // One that another client has used meanwhile stays for that client.
+    const isUnknown = !scene.known.has(nameOf(key));
+    const isLeft = scene.isReliable && isUnknown && why?.startsWith("agent_");
     judge.holds(!isLeft, "P5", () => `${key.sessionId} was refused (${why}), and is there`);
     if (why !== undefined) continue;
     const record = await disk.store.readRecord(key);

@@ -7,6 +7,8 @@ import type { LiveSession } from "../../src/session/live.ts";
 import type { SessionWorld } from "../../src/session/world.ts";
 import type { Commit } from "../../src/store/index.ts";
 import { altered, reworded, withStore } from "./altered.ts";
+import { CHILD_FLAWS } from "./child-flaws.ts";
+import { EXTENSION_FLAWS } from "./extension-flaws.ts";
 import type { Scene } from "./scene.ts";
 import { SIDE_FLAWS } from "./side-flaws.ts";
 
@@ -28,6 +30,8 @@ export const NO_FLAW: Flaw = {};
 /** Each breaks one promise, and the lives that show it are counted. */
 export const FLAWS: Readonly<Record<string, Flaw>> = {
   ...SIDE_FLAWS,
+  ...EXTENSION_FLAWS,
+  ...CHILD_FLAWS,
   "P1: publishes before it is durable": {
     world: withStore((store) => ({
       commit: (key, term, commit) => {

@@ -12,6 +12,7 @@ export class CountedIds implements Ids {
   turn = () => made(id.parseTurnId, this.text("turn"));
   ask = () => made(id.parseAskId, this.text("ask"));
   shell = () => made(id.parseShellId, this.text("shell"));
+  child = () => made(id.parseChildId, this.text("child"));
   epoch = () => this.text("epoch");
 
   text(kind: string): string {

@@ -1,6 +1,7 @@
 import { Chance } from "./chance.ts";
 import { Director } from "./director.ts";
 import { Disk } from "./disk.ts";
+import { ExtensionJudge } from "./extension-judge.ts";
 import { finale } from "./finale.ts";
 import { type Flaw, NO_FLAW } from "./flaws.ts";
 import { CountedIds } from "./fresh-ids.ts";
@@ -26,7 +27,10 @@ export async function live(seed: number, flaw: Flaw = NO_FLAW, tell: Tell = null
   const ids = new CountedIds();
   const words = new Words(chance, ids);
   const disk = await Disk.open(judge, words);
-  const scene = new Scene({ chance, schedule, judge, disk, ids, words, temper });
+  const extensions = extensionsOf(seed, judge);
+  const children = childrenOf(seed);
+  const parts = { chance, schedule, judge, disk, ids, words, temper, extensions, children };
+  const scene = new Scene(parts);
   const director = new Director(scene, flaw);
   const runOut = async () => {
     await settled();
@@ -42,6 +46,22 @@ export async function live(seed: number, flaw: Flaw = NO_FLAW, tell: Tell = null
   if (judge.isContent) await finale(director, runOut);
   return { seed, broken: judge.broken, steps: schedule.steps };
 }
+
+/** Lives without extensions are as they would be if there were none in others. */
+function extensionsOf(seed: number, judge: Judge): Scene["extensions"] {
+  const chance = new Chance(seed + EXTENSION_SEEDS);
+  return chance.happens(0.3) ? { chance, judge: new ExtensionJudge(judge) } : null;
+}
+
+/** The same holds for lives without children. */
+function childrenOf(seed: number): Scene["children"] {
+  const chance = new Chance(seed + CHILD_SEEDS);
+  return chance.happens(0.4) ? chance : null;
+}
+
+/** Far from the seeds of lives, and from each other. */
+const EXTENSION_SEEDS = 2 ** 40;
+const CHILD_SEEDS = 2 ** 41;
 
 /** What is thrown in the middle of a step would be thrown at the world's mercy. */
 function stepped(schedule: Schedule, judge: Judge): boolean {

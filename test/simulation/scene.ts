@@ -1,12 +1,22 @@
 import type { Chance } from "./chance.ts";
 import type { Disk } from "./disk.ts";
+import type { ExtensionJudge } from "./extension-judge.ts";
 import type { CountedIds } from "./fresh-ids.ts";
 import type { Judge } from "./judge.ts";
 import type { Schedule } from "./schedule.ts";
 import { CALM, type Temper } from "./temper.ts";
 import type { Words } from "./words.ts";
 
-type Parts = "chance" | "schedule" | "judge" | "disk" | "ids" | "words" | "temper";
+type Parts =
+  | "chance"
+  | "schedule"
+  | "judge"
+  | "disk"
+  | "ids"
+  | "words"
+  | "temper"
+  | "extensions"
+  | "children";
 
 /** What all parts of a life share. */
 export class Scene {
@@ -31,6 +41,12 @@ export class Scene {
   readonly known = new Set<string>();
   /** The mode in which agents left their sessions, which some remember. */
   readonly modesLeft = new Map<string, string>();
+  /** What befalls extensions has a chance of its own; null in a life without any. */
+  readonly extensions: { readonly chance: Chance; readonly judge: ExtensionJudge } | null;
+  /** What agents delegate has a chance of its own; null in a life without children. */
+  readonly children: Chance | null;
+  /** Whether things may still go wrong. */
+  isTroubled = true;
   /** Until then the store does not answer. */
   outageUntilMs = 0;
 
@@ -42,6 +58,8 @@ export class Scene {
     this.ids = parts.ids;
     this.words = parts.words;
     this.temper = parts.temper;
+    this.extensions = parts.extensions;
+    this.children = parts.children;
     const { storeRefuses, crash, restart } = parts.temper;
     this.hasGoodStore = storeRefuses === 0;
     this.isReliable = storeRefuses + crash === 0;
@@ -55,6 +73,7 @@ export class Scene {
   /** From now on nothing goes wrong any more. */
   heal() {
     this.temper = CALM;
+    this.isTroubled = false;
     this.outageUntilMs = 0;
   }
 

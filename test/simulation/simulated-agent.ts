@@ -15,12 +15,13 @@ import type { ModelPart } from "../../src/core/session/state.ts";
 import type { CallOff } from "../../src/platform/clock.ts";
 import { AgentSettings } from "./agent-settings.ts";
 import { accessOf, askOf, chunk, script, toolCall, usageOf, type Word } from "./agent-words.ts";
+import type { DelegationWatch, Delegator } from "./delegator.ts";
 import { made } from "./fresh-ids.ts";
 import type { Scene } from "./scene.ts";
 import { ASIDE, isAside } from "./words.ts";
 
 /** Observes what agents are sent. */
-export interface AgentWatch {
+export interface AgentWatch extends DelegationWatch {
   prompted(agent: SimulatedAgent, turn: AgentTurn): void;
   /** An ask was answered with this option. */
   answered(optionId: string): void;
@@ -35,6 +36,9 @@ interface AgentPart {
   readonly server: number;
   readonly context: AgentContext;
   readonly tenantId: TenantId;
+  readonly isThrowAway: boolean;
+  /** Null if it is offered no tools. */
+  readonly delegator: Delegator | null;
   /** The mode that it was left in, if it remembers. */
   readonly mode: string | null;
 }
@@ -47,6 +51,9 @@ export class SimulatedAgent implements AgentSession {
   readonly name: string;
   readonly tenantId: TenantId;
   readonly settings: AgentSettings;
+  /** It is here for one turn: for a child, or for a question beside the conversation. */
+  readonly isThrowAway: boolean;
+  readonly #delegator: Delegator | null;
   readonly #server: number;
   readonly #scene: Scene;
   readonly #listener: AgentListener;
@@ -70,6 +77,8 @@ export class SimulatedAgent implements AgentSession {
     this.context = part.context;
     this.tenantId = part.tenantId;
     this.settings = new AgentSettings(scene, part.name, part.mode);
+    this.isThrowAway = part.isThrowAway;
+    this.#delegator = part.delegator;
     this.#server = part.server;
     const { chance, temper } = scene;
     this.#isRude = chance.happens(temper.agentIsRude);
@@ -178,7 +187,8 @@ export class SimulatedAgent implements AgentSession {
     const isMine = () => this.#turn === turn;
     await this.#plan(`begins ${turn.turnId}: ${promptText(turn.content)}`);
     if (isMine()) this.#listener.status({ status: "turn_started" });
-    for (const word of script(chance, temper.agentHangs)) {
+    const words = script(chance, temper.agentHangs);
+    for (const word of this.#delegator?.among(words) ?? words) {
       await this.#plan(this.#isStopped ? "stops" : word);
       if (!isMine()) return;
       if (this.#isStopped) return this.#complete(turn, "cancelled");
@@ -197,6 +207,8 @@ export class SimulatedAgent implements AgentSession {
     else if (word === "ask") await this.#ask();
     else if (word === "ask aside") void this.#ask();
     else if (word === "touch") await this.#touch();
+    else if (word === "delegate") await this.#delegator?.delegate(this.#gone.signal);
+    else if (word === "delegate aside") void this.#delegator?.delegate(this.#gone.signal);
     else if (word === "flood") await this.#flood();
     else if (word === "hang") await this.#hang();
     else if (word === "complete") this.#complete(turn, "end_turn");
@@ -207,6 +219,7 @@ export class SimulatedAgent implements AgentSession {
   #complete({ turnId }: AgentTurn, stopReason: string) {
     this.#turn = null;
     this.#listener.status({ status: "turn_complete", turnId, stopReason });
+    void this.#delegator?.late(this.#gone.signal);
     if (!this.#isRude) return;
     this.#listener.status({ status: "turn_complete", turnId, stopReason: "end_turn" });
   }

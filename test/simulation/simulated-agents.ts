@@ -1,26 +1,34 @@
 import type { AgentListener, AgentSession, Agents, ConnectRequest } from "../../src/agent/agent.ts";
 import { fail, ok, type Result } from "../../src/core/result.ts";
 import type { AgentContext } from "../../src/core/session/event.ts";
+import { Delegator } from "./delegator.ts";
 import type { Scene } from "./scene.ts";
 import { type AgentWatch, SimulatedAgent } from "./simulated-agent.ts";
+import type { SimulatedToolboxes } from "./simulated-toolboxes.ts";
 import { foreignWords } from "./words.ts";
 
 /** The agents of one server. */
 export class SimulatedAgents implements Agents {
   readonly #scene: Scene;
   readonly #server: number;
+  readonly #toolboxes: SimulatedToolboxes | null;
   readonly #watch: AgentWatch;
   readonly open = new Set<SimulatedAgent>();
   #failures = 0;
   #breakerUntilMs = 0;
   readonly #shut = new AbortController();
 
-  constructor(scene: Scene, server: number, watch: Omit<AgentWatch, "over">) {
+  constructor(
+    scene: Scene,
+    server: number,
+    toolboxes: SimulatedToolboxes | null,
+    watch: Omit<AgentWatch, "over">,
+  ) {
+    this.#toolboxes = toolboxes;
     this.#scene = scene;
     this.#server = server;
     const over = (agent: SimulatedAgent) => this.open.delete(agent);
-    const { prompted, answered, touches, asking } = watch;
-    this.#watch = { prompted, answered, touches, asking, over };
+    this.#watch = { ...watch, over };
   }
 
   connect(
@@ -50,10 +58,11 @@ export class SimulatedAgents implements Agents {
   }
 
   async #connect(
-    { tenantId, past, cwd }: ConnectRequest,
+    order: ConnectRequest,
     listener: AgentListener,
     signal: AbortSignal,
   ): Promise<Result<AgentSession>> {
+    const { tenantId, past, cwd } = order;
     if (signal.aborted) return fail("agent_connect_aborted");
     if (this.#scene.schedule.nowMs < this.#breakerUntilMs) return this.#refusal();
     await this.#beat(`are asked for one in ${cwd}`, signal);
@@ -79,11 +88,23 @@ export class SimulatedAgents implements Agents {
       server: this.#server,
       context,
       tenantId,
+      isThrowAway: order.owner === undefined,
+      delegator: this.#delegatorOf(order),
       mode: context === "resumed" ? this.#modeLeft(past?.agentSessionId ?? null) : null,
     });
     this.open.add(agent);
     listener.connected(agent);
     return ok(agent);
+  }
+
+  #delegatorOf({ tenantId, toolbox: server, owner }: ConnectRequest): Delegator | null {
+    const { children: chance } = this.#scene;
+    const toolboxes = this.#toolboxes;
+    const toolbox = toolboxes?.of(server) ?? null;
+    if (chance === null || toolboxes === null || toolbox === null) return null;
+    const place = { scene: this.#scene, chance, server: this.#server, tenantId };
+    const isChild = owner === undefined;
+    return new Delegator({ ...place, toolboxes, toolbox, watch: this.#watch, isChild });
   }
 
   #modeLeft(agentSessionId: string | null): string | null {

@@ -16,8 +16,10 @@ import { holderOf } from "./disk.ts";
 import type { Flaw } from "./flaws.ts";
 import type { Scene } from "./scene.ts";
 import { SimulatedAgents } from "./simulated-agents.ts";
+import { SimulatedExtensions } from "./simulated-extensions.ts";
 import { SimulatedShell } from "./simulated-shell.ts";
 import { SimulatedStore } from "./simulated-store.ts";
+import { SimulatedToolboxes } from "./simulated-toolboxes.ts";
 import type { Witness } from "./witness.ts";
 
 /** One server of a life, from its start to its crash or its end. */
@@ -27,6 +29,10 @@ export class SimulatedServer {
   readonly runtime: SessionHost;
   readonly agents: SimulatedAgents;
   readonly shell: SimulatedShell;
+  /** Null in a life without children. */
+  readonly toolboxes: SimulatedToolboxes | null;
+  /** Null in a life without extensions. */
+  readonly extensions: SimulatedExtensions | null;
   /** What was asked of it and not answered yet. */
   readonly open = new Map<number, string>();
   /** Whether it left a session as it was when it stopped, its store being silent. */
@@ -50,10 +56,12 @@ export class SimulatedServer {
     this.#witness = witness;
     this.#flaw = flaw;
     this.#store = new SimulatedStore(scene, number);
-    this.agents = new SimulatedAgents(scene, number, {
+    this.toolboxes = scene.children && new SimulatedToolboxes(scene);
+    this.agents = new SimulatedAgents(scene, number, this.toolboxes, {
       prompted: (agent, turn) => {
         witness.prompted(agent, turn, this.runtime.liveOf(agent.tenantId));
       },
+      delegated: (tenantId, callId, answer) => witness.delegated(tenantId, callId, answer),
       answered: (optionId) => witness.agentAnswered(optionId),
       touches: (key) => witness.agentTouches(key),
       asking: (change) => {
@@ -61,6 +69,7 @@ export class SimulatedServer {
       },
     });
     this.shell = new SimulatedShell(scene, number, (order) => witness.shellRan(order));
+    this.extensions = extensionsFor(scene, number);
     const world = this.#world();
     const given = flaw.world?.(world, scene) ?? world;
     const runtime = new SessionHost(given, new WatchedStreams(given, witness, flaw));
@@ -77,6 +86,8 @@ export class SimulatedServer {
       tools: NO_TOOLS,
       meter: NO_METER,
       shell: this.shell,
+      ...(this.toolboxes && { toolboxes: this.toolboxes }),
+      ...(this.extensions && { extensions: this.extensions.world }),
       // A process takes its time from the machine, and not from the simulated clock.
       exports: {
         open: async (exported, format) =>
@@ -139,6 +150,8 @@ export class SimulatedServer {
     this.#store.crash();
     this.agents.open.clear();
     this.shell.open.clear();
+    this.extensions?.open.clear();
+    this.toolboxes?.crash();
     this.#witness.crashed();
     this.open.clear();
     this.gone.resolve();
@@ -150,6 +163,12 @@ export class SimulatedServer {
     this.isUp = false;
     this.gone.resolve();
   }
+}
+
+function extensionsFor(scene: Scene, number: number): SimulatedExtensions | null {
+  if (scene.extensions === null) return null;
+  const { chance, judge } = scene.extensions;
+  return new SimulatedExtensions(scene, chance, number, judge);
 }
 
 interface ServerPart {

@@ -62,7 +62,10 @@ export class SimulatedStore implements S.SessionStore {
     const what = `commit${range}${commit.snapshot ? " snapshot" : ""}`;
     const committed = await this.#write(key, what, async () => {
       const done = await this.#disk.commit(key, term, commit);
-      if (done.ok) this.#scene.disk.wrote(key, commit);
+      if (!done.ok) return done;
+      const isDraft = this.#scene.disk.log(key)?.isDraft ?? true;
+      this.#scene.extensions?.judge.wrote(key, commit, isDraft);
+      this.#scene.disk.wrote(key, commit);
       return done;
     });
     this.#weigh(key, -bytes);
@@ -84,7 +87,9 @@ export class SimulatedStore implements S.SessionStore {
   delete(key: S.SessionKey, holder: S.Holder, audit: readonly S.JournalEntry[]) {
     return this.#write(key, "delete", async () => {
       const deleted = await this.#disk.delete(key, holder, audit);
-      if (deleted.ok) this.#scene.disk.deleted(key);
+      if (!deleted.ok) return deleted;
+      this.#scene.extensions?.judge.deleted(key);
+      this.#scene.disk.deleted(key);
       return deleted;
     });
   }

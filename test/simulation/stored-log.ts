@@ -5,6 +5,7 @@ import type { EventType, SessionEvent } from "../../src/core/session/event.ts";
 import { hasTurn, type SessionState, VALID_TRANSITIONS } from "../../src/core/status.ts";
 import type { SessionKey, SessionRecord } from "../../src/store/index.ts";
 import type { Judge } from "./judge.ts";
+import { StoredChildren } from "./stored-children.ts";
 import { StoredSettings } from "./stored-settings.ts";
 import { ASIDE } from "./words.ts";
 
@@ -33,6 +34,7 @@ export class StoredLog {
   readonly openAsks = new Set<string>();
   readonly asks: SessionEvent<"permission_request">["data"][] = [];
   readonly settings = new StoredSettings();
+  readonly children: StoredChildren;
   /** Commands that have no result yet, and how those ended that have one, by their lines. */
   readonly openShells = new Set<string>();
   readonly shellLines = new Set<string>();
@@ -51,6 +53,7 @@ export class StoredLog {
     this.key = key;
     this.epoch = epoch;
     this.#judge = judge;
+    this.children = new StoredChildren(SIMULATED_CHILDREN_MAX, (...said) => this.#holds(...said));
   }
 
   get lastId(): number {
@@ -101,6 +104,7 @@ export class StoredLog {
   }
 
   #hear(event: LogEvent) {
+    this.children.hear(event);
     if (event.type === "session_status") this.#moved(event.data);
     else if (event.type === "session_lifecycle") this.#entered(event.data);
     else if (event.type === "prompt_admitted") this.#admit(event.data);
@@ -206,6 +210,9 @@ export class StoredLog {
     if (hasTurn(status)) this.#holds(phase === "Active", "P4", () => `${status} in phase ${phase}`);
     const isOpen = [...this.#turns.values()].some(({ isSettled }) => !isSettled);
     this.#holds(isOpen === hasTurn(status), "P9", () => `${status}, reservation open: ${isOpen}`);
+    const children = [...this.children.open.keys()];
+    const isAtWork = children.length > 0;
+    this.#holds(!isAtWork || hasTurn(status), "P5", () => `${status} with ${children} at work`);
     const asks = this.openAsks.size;
     this.#holds(asks === 0 || hasTurn(status), "P5", () => `${status} with ${asks} open asks`);
     this.#holds(asks <= 64, "P10", () => `${asks} open asks`);
@@ -215,6 +222,9 @@ export class StoredLog {
     this.#judge.holds(isSo, promise, () => `${this.key.sessionId}: ${otherwise()}`);
   }
 }
+
+/** Few, so that agents often want more at once. */
+export const SIMULATED_CHILDREN_MAX = 2;
 
 /** What is said of a fork itself while it is made; all else is copied. */
 const OF_DRAFTS: ReadonlySet<EventType> = new Set([

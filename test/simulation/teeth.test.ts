@@ -11,8 +11,9 @@ const LIVES_MAX = 6_000;
  */
 const SHOWN_AT: ReadonlyMap<string, number> = new Map([
   ["P1: replies before it is durable", 2],
-  ["P5: leaves unfinished forks", 197],
+  ["P5: leaves unfinished forks", 1_254],
   ["P10: does not wait for the store", 601],
+  ["P6: takes a slot of a version that its owner rejects", 2_086],
 ]);
 
 describe("a server with a flaw", () => {

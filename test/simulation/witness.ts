@@ -1,8 +1,10 @@
 import type { AgentTurn } from "../../src/agent/agent.ts";
 import { promptText } from "../../src/core/agent-update.ts";
 import type { Refusal } from "../../src/core/error.ts";
+import type { TenantId } from "../../src/core/id.ts";
 import { accessKey } from "../../src/core/policy/access.ts";
 import type { Result } from "../../src/core/result.ts";
+import { openChildren } from "../../src/core/session/child.ts";
 import type { Session } from "../../src/core/session/state.ts";
 import type { Outcome, Written } from "../../src/session/actor/written.ts";
 import type { LiveSession } from "../../src/session/live.ts";
@@ -88,6 +90,7 @@ export class Witness {
     const foreign = foreignWords(text, agent.tenantId);
     this.#holds(foreign === null, "P8", () => `${agent.name} is told ${foreign}`);
     if (isAside(content)) return;
+    if (agent.isThrowAway) return this.#childPrompted(agent, text);
     const log = [...this.scene.disk.logs.values()].find((one) => one.hasTurn(turnId));
     this.#holds(log !== undefined, "P1", () => `${turnId} runs and is not stored`);
     const [last = ""] = content.slice(-1).map((block) => promptText([block]));
@@ -103,6 +106,30 @@ export class Witness {
       () => `${agent.name} of ${agent.tenantId} works in ${log?.key.tenantId}`,
     );
     if (live !== undefined) this.#judgeSettings(agent, live);
+  }
+
+  /** Works on a task that its parent's log has, for a child that has begun. */
+  #childPrompted({ name, tenantId }: SimulatedAgent, text: string) {
+    const task = this.scene.words.redact(text);
+    const own = [...this.scene.disk.logs.values()].filter((log) => log.key.tenantId === tenantId);
+    const isStored = own.some(({ children }) => {
+      return [...children.begun.values()].some((child) => child.task === task);
+    });
+    this.#holds(isStored, "P1", () => `${name} works on "${task}", which no child is to do`);
+    this.#holds(!this.#ran.has(task), "P2", () => `"${task}" ran twice`);
+    this.#ran.add(task);
+  }
+
+  /** An agent was told what a child has come to. */
+  delegated(tenantId: TenantId, callId: string, answer: string) {
+    const own = [...this.scene.disk.logs.values()].filter((log) => log.key.tenantId === tenantId);
+    const isStored = own.some(({ children }) => {
+      return children.ended.some(({ callId: of, state, text, error, usage }) => {
+        const said = JSON.stringify({ state, text, ...(error && { error }), usage });
+        return of === callId && said === answer;
+      });
+    });
+    this.#holds(isStored, "P1", () => `${callId} is answered ${answer}, which is not stored`);
   }
 
   /** What the session is set to is what its agent is set to, or has said that it will not be. */
@@ -172,7 +199,11 @@ export class Witness {
     if (all.length > cap && this.scene.hasGoodStore) this.#judgeCap(all, cap);
   }
 
-  #lookAt({ chosen, clients, shells }: Session, { key, settings, openShells }: StoredLog) {
+  #lookAt(session: Session, { key, settings, openShells, children }: StoredLog) {
+    const { chosen, clients, shells, connection } = session;
+    const atWork = openChildren(connection.turn).length;
+    const kids = () => `${nameOf(key)} shows ${atWork} children, stored are ${children.open.size}`;
+    this.#holds(atWork === children.open.size, "P1", kids);
     const { modelId } = chosen.modelConfig;
     const isSet = modelId === settings.modelId && chosen.approvalMode === settings.approvalMode;
     const sentence = () => `${nameOf(key)} is set to ${modelId}, ${chosen.approvalMode}`;

@@ -48,6 +48,11 @@ export class Words {
     return this.hasSecret && text.includes(SECRET) ? text.replaceAll(SECRET, REDACTED) : text;
   };
 
+  /** What an extension may come to know, too; nothing where there is no secret. */
+  get secret(): string {
+    return this.hasSecret ? SECRET : "";
+  }
+
   leaks(text: string): boolean {
     return this.hasSecret && text.includes(SECRET);
   }
