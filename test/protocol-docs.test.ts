@@ -147,7 +147,7 @@ describe("the audit of docs/protocol.md", () => {
     const told = [...textsUnder("src")].flatMap(([path, text]) => {
       if (/\.(?:test|fixture)\.ts$/.test(path)) return [];
       const ofSessions = path.includes("session/audit/") ? text.matchAll(/\bact: "(\w+)"/g) : [];
-      const ofAgents = text.matchAll(/(?:audit|[rR]ecorded)\((?:[\w.#]+, )?"([\w.]+)"/g);
+      const ofAgents = text.matchAll(/(?:audit|[rR]ecorded|recordAct)\((?:[\w.#]+, )?"([\w.]+)"/g);
       return [...ofSessions, ...ofAgents].map(([, act = ""]) => act);
     });
     const known = new Set([...CHANGE_ACTS, ...told]);
@@ -233,7 +233,9 @@ function anchorsOf(page: string): readonly string[] {
   });
 }
 
-const EVENT_FILES = ["event", "ask-event"].map((name) => `src/core/session/${name}.ts`);
+const EVENT_FILES = ["event", "ask-event", "child-event", "credit-event"].map(
+  (name) => `src/core/session/${name}.ts`,
+);
 
 /** `type: field, optional?` for every event, in the order of the alphabet, from its own type. */
 function declaredFields(): readonly string[] {
@@ -251,7 +253,8 @@ function declaredFields(): readonly string[] {
     const inherited = found.extends.flatMap(({ expression }) => fieldsIn(expression));
     return [...inherited, ...found.body.body.flatMap(fieldOf)];
   };
-  const events = ["EventData", "AskEvents", "CreditEvents", "Announcements"].flatMap((name) => {
+  const families = ["EventData", "AskEvents", "ChildEvents", "CreditEvents", "Announcements"];
+  const events = families.flatMap((name) => {
     return named.get(name)?.body.body ?? [];
   });
   return events.flatMap((member) => {

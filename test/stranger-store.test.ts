@@ -3,44 +3,20 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildIsFresh } from "../scripts/freshness.js";
 import { isObject, type JsonObject } from "../src/core/json.ts";
-import { ROOT, readText } from "./house/files.ts";
 import { runNode } from "./house/run.ts";
+import { emptyProject, installPacked } from "./packed.fixture.ts";
 
-const project = realpathSync(mkdtempSync(join(tmpdir(), "fermata-stranger-")));
-const manifest = JSON.parse(readText("package.json"));
+const project = emptyProject();
 
 /** The kit makes processes wait for the disk thousands of times. */
 const KIT_MS_MAX = 300_000;
 
 beforeAll(async () => {
-  if (!buildIsFresh(ROOT)) {
-    expect(await runNode(["scripts/build.js"])).toMatchObject({ exitCode: 0 });
-  }
-  const installed = join(project, "node_modules/fermata");
-  mkdirSync(installed, { recursive: true });
-  // What `npm pack` would put into the package, by its own list.
-  for (const name of ["package.json", ...manifest.files]) {
-    cpSync(join(ROOT, name), join(installed, name), { recursive: true });
-  }
-  for (const name of Object.keys(manifest.dependencies)) {
-    const link = join(project, "node_modules", name);
-    mkdirSync(join(link, ".."), { recursive: true });
-    symlinkSync(realpathSync(join(ROOT, "node_modules", name)), link);
-  }
+  const installed = await installPacked(project);
   cpSync(join(installed, "examples/journal-store"), project, { recursive: true });
 }, KIT_MS_MAX);
 

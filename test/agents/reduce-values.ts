@@ -75,6 +75,8 @@ function pathless(from: string): string {
   return from
     .replaceAll(/\/tmp\/fermata-serve-\w+\/workspace/g, "/workspace")
     .replaceAll(/\/tmp\/fermata-(?:serve|agent)-[\w-]+/g, "/home")
+    .replaceAll(/\/fermata-\w{6}\//g, "/run/")
+    .replaceAll(/fermata-secret-of-[\w-]+/g, "(secret)")
     .replaceAll(/(?:\/[\w@.+-]+)+\/node_modules\//g, "/packages/")
     .replaceAll(/(?:\/[\w@.+-]+)+\/test\/agents\//g, "/contract/")
     .replaceAll(/\b([A-Za-z]+)\d+Z\d+/g, "$1-mark");

@@ -107,6 +107,24 @@ describe("a reduced trace", () => {
     });
   });
 
+  it("P11: has no secret of a session's tools, and names their folder alike", () => {
+    const env = [
+      { name: "FERMATA_TOOLBOX", value: "/tmp/fermata-serve-x1/fermata-AbC1d2/tools" },
+      { name: "FERMATA_TOOLBOX_SECRET", value: "fermata-secret-of-one-session-x_Y-z" },
+    ];
+    const messages = messagesOf(
+      recorded(
+        ...INITIALIZE,
+        ["contract", "output"],
+        ["server", { id: 2, method: "session/new", params: { mcpServers: [{ env }] } }],
+        ["agent", { id: 2, result: { sessionId: "one" } }],
+        update("one", { sessionUpdate: "agent_message_chunk", content: {} }),
+      ),
+    );
+    expect(JSON.stringify(messages)).toContain('"/home/run/tools"');
+    expect(JSON.stringify(messages)).toContain('"(secret)"');
+  });
+
   it("has no long texts but what a command has printed", () => {
     const long = "word ".repeat(100);
     const text = recorded(

@@ -21,6 +21,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   tool: { mayImport: ["agent", "wire", "core", "platform"], packages: "any" },
   extension: { mayImport: ["wire", "core", "platform"], packages: "any" },
   client: { mayImport: ["wire", "core"], packages: "browser" },
+  "client-testing": { mayImport: ["client"], packages: "any" }, // Starts a server by its program.
   session: {
     mayImport: ["extension", "wire", "core", "platform"],
     mayImportTypesOf: ["store", "agent", "loader", "tool"],

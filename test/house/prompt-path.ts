@@ -121,7 +121,11 @@ class Installation {
 
   #start(nodeFlags: readonly string[], args: readonly string[]): ChildProcess {
     return spawn(process.execPath, [...nodeFlags, this.#path("main.mjs"), ...args], {
-      env: { PATH: process.env.PATH, FERMATA_HOME: this.#path("home") },
+      env: {
+        PATH: process.env.PATH,
+        FERMATA_HOME: this.#path("home"),
+        FERMATA_RUN_DIR: this.#path("."),
+      },
       cwd: fileURLToPath(new URL("..", this.#src)),
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -7,14 +7,19 @@ import {
 import { expect, onTestFinished } from "vitest";
 import { isObject, type JsonObject } from "../../src/core/json.ts";
 
+type Options = Pick<ConstructorParameters<typeof DaemonClient>[0], "fetch">;
+
 /** A client of the SDK without its own limit on prompts: what counts here is the server's. */
-export function clientOf({ url }: { readonly url: string }): DaemonClient {
-  return new DaemonClient({ baseUrl: url, maxPendingPromptsPerSession: null });
+export function clientOf({ url }: { readonly url: string }, options: Options = {}): DaemonClient {
+  return new DaemonClient({ baseUrl: url, maxPendingPromptsPerSession: null, ...options });
 }
 
 /** A new session, and the client that made it. */
-export function newSession(server: { readonly url: string }): Promise<DaemonSessionClient> {
-  return DaemonSessionClient.createOrAttach(clientOf(server), { sessionScope: "thread" });
+export function newSession(
+  server: { readonly url: string },
+  options: Options = {},
+): Promise<DaemonSessionClient> {
+  return DaemonSessionClient.createOrAttach(clientOf(server, options), { sessionScope: "thread" });
 }
 
 /** Another client in the same session, with a connection of its own. */

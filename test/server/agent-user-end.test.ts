@@ -40,10 +40,13 @@ read line < gone-$1
 
 const daemon = (seconds: string) => `run sh ./daemon.sh ${seconds}`;
 
-/** The only running process that sleeps for so long. */
-async function sleeping(seconds: string): Promise<number> {
-  await expect.poll(() => processesWith(`sleep\0${seconds}`)).toHaveLength(1);
-  return processesWith(`sleep\0${seconds}`)[0] ?? 0;
+/** The only process that sleeps for so long, once what becomes it has become the agents' user. */
+async function sleeping(seconds: string): Promise<void> {
+  const users = () =>
+    processesWith(`sleep\0${seconds}`).map((pid) =>
+      textOf(`/proc/${pid}/status`).includes(`Uid:\t${UID}\t`),
+    );
+  await expect.poll(users).toEqual([true]);
 }
 
 describe.each(Object.entries(LAUNCHERS))("a server that is %s", (_, launcher) => {
@@ -70,9 +73,8 @@ describe.each(Object.entries(LAUNCHERS))("a server that is %s", (_, launcher) =>
     const talk = await unasked(server);
     await talk.prompt("turn_complete", daemon(left));
     await talk.prompt('"to":"running"', `run sleep ${stayed}`);
-    for (const seconds of [left, stayed]) {
-      expect(textOf(`/proc/${await sleeping(seconds)}/status`)).toContain(`Uid:\t${UID}`);
-    }
+    await sleeping(left);
+    await sleeping(stayed);
     await server.kill("SIGTERM", "SIGINT");
     expect(processesWith(`sleep\0${left}`)).toEqual([]);
     expect(processesWith(`sleep\0${stayed}`)).toEqual([]);

@@ -87,6 +87,8 @@ export class ServeProcess {
     const env = {
       PATH: process.env.PATH,
       FERMATA_HOME: this.home,
+      // In its own folder, so that a server which is killed leaves nothing behind.
+      FERMATA_RUN_DIR: this.folder,
       NODE_COMPILE_CACHE: COMPILED,
       ...this.#options.env,
     };

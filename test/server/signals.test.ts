@@ -17,7 +17,7 @@ function scratch(): string {
 
 function serve(home: string, ...flags: readonly string[]) {
   const args = [ENTRY, "serve", "--port", "0", "--workspace", scratch(), ...flags];
-  const env = { PATH: process.env.PATH, FERMATA_HOME: home };
+  const env = { PATH: process.env.PATH, FERMATA_HOME: home, FERMATA_RUN_DIR: home };
   const child = spawn(process.execPath, args, { env });
   const said = text(child.stderr);
   onTestFinished(() => void (child.pid !== undefined && child.kill("SIGKILL")));

@@ -7,7 +7,7 @@ export class Talk {
   readonly #server: ServeProcess;
   readonly #id: string;
 
-  private constructor(server: ServeProcess, id: string) {
+  constructor(server: ServeProcess, id: string) {
     this.#server = server;
     this.#id = id;
   }
@@ -30,13 +30,10 @@ export class Talk {
     return this.until(words, Number(sent.lastEventId));
   }
 
-  /** All that the log says after this event, up to where these words stand. */
-  async until(words: string, after: number): Promise<string> {
+  /** All that the log says after this event, or a stream of it, up to where these words stand. */
+  async until(words: string, after: number, stream = "/events"): Promise<string> {
     const leave = new AbortController();
-    const response = await fetch(`${this.#server.url}/session/${this.#id}/events`, {
-      headers: { "last-event-id": `${after}` },
-      signal: leave.signal,
-    });
+    const response = await this.#read(stream, after, leave.signal);
     let text = "";
     for await (const chunk of response.body ?? []) {
       text += Buffer.from(chunk).toString();
@@ -45,6 +42,17 @@ export class Talk {
     leave.abort();
     expect(text).toContain(words);
     return text;
+  }
+
+  /** All that a stream says that ends by itself. */
+  async whole(stream: string): Promise<string> {
+    const response = await this.#read(stream, 0, AbortSignal.timeout(60_000));
+    return response.text();
+  }
+
+  #read(stream: string, after: number, signal: AbortSignal): Promise<Response> {
+    const headers = { "last-event-id": `${after}` };
+    return fetch(`${this.#server.url}/session/${this.#id}${stream}`, { headers, signal });
   }
 
   /** Has the agent ask, and answers with this option, to the turn's end. */

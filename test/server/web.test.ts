@@ -77,6 +77,8 @@ describe("a server with a web client", () => {
     for (const path of ["/", "/index.html", `/session/${sessionId}`, "/settings/skills"]) {
       expect(await open(url, path)).toBe("<h1>The client</h1>");
     }
+    const asked = await fetch(`${url}/session/${sessionId}`);
+    expect(await asked.json()).toMatchObject({ sessionId });
     expect(await open(url, "/capabilities")).toContain('"v":1');
     expect(await open(url, `/session/${sessionId}/status`)).toContain(sessionId);
     const index = join(workspace, "client", "index.html");

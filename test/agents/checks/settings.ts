@@ -1,11 +1,16 @@
 // Models, modes and the tools of MCP servers.
 
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { KNOWN_PROFILES } from "../../../src/agent/profile/known.ts";
+import type { McpUse } from "../../../src/agent/profile/profile.ts";
 import { type JsonObject, objectAt, stringAt } from "../../../src/core/json.ts";
 import type { HostedSession } from "../hosted.ts";
 import { MCP_STAMP } from "../model/obey.ts";
-import { objectsIn } from "../model/request.ts";
+import { type Message, objectsIn, type Tool } from "../model/request.ts";
 import { must } from "../must.ts";
+import type { World } from "../world.ts";
 import { type Check, mark } from "./check.ts";
 
 async function stateOf(session: HostedSession): Promise<JsonObject> {
@@ -91,30 +96,79 @@ const mode: Check = {
 const MCP_PAUSE_MS = 500;
 const MCP_TURNS_MAX = 20;
 
+/** A tool of an MCP server, what stands in its answer, and how the model is told to call it. */
+interface WantedTool {
+  readonly name: string;
+  readonly answer: string;
+  readonly command: string;
+}
+
+/** How the model comes to a tool, which it calls. */
+async function usedTool(world: World, { name, answer, command }: WantedTool): Promise<McpUse> {
+  const session = await world.session();
+  const { requests } = world.model;
+  let [text, first] = ["", 0];
+  // Many agents connect to MCP servers only in the course of the first turn, beside it.
+  for (let tries = 0; tries < MCP_TURNS_MAX && !text.includes("done"); tries += 1) {
+    if (tries > 0) await pause(MCP_PAUSE_MS);
+    first = requests.length;
+    ({ text } = await session.turn(command));
+  }
+  const isSaid = (words: string) => {
+    return requests.some(({ messages }) => messages.some((one) => isResult(one, words)));
+  };
+  // Either among the tools, or as what a search for tools has found.
+  const isListed = (tools: readonly Tool[]) => tools.some((one) => one.name.includes(name));
+  const isOffered = requests.some(({ tools }) => isListed(tools)) || isSaid(name);
+  must(isOffered, "the tool is offered to the model", text, requests.at(-1)?.tools.map(nameOf));
+  must(isSaid(answer), "the tool is called", text);
+  const atFirst = requests.slice(first).find(({ tools }) => tools.length > 0);
+  return isListed(atFirst?.tools ?? []) ? "offered" : "deferred";
+}
+
+function isResult({ role, text }: Message, words: string): boolean {
+  return role === "tool" && text.includes(words);
+}
+
+const nameOf = ({ name }: Tool) => name;
+
 const mcp: Check = {
   name: "mcp",
   title: "a tool of an MCP server is offered to the model, and called",
   run: async (world) => {
-    const session = await world.session();
-    // Many agents connect to MCP servers only in the course of the first turn, beside it.
-    let { text, asks } = await session.turn("[[tool: stamp_it]]");
-    for (let tries = 1; tries < MCP_TURNS_MAX && !text.includes("done"); tries += 1) {
-      await pause(MCP_PAUSE_MS);
-      ({ text, asks } = await session.turn("[[tool: stamp_it]]"));
-    }
+    const command = "[[tool: stamp_it]]";
+    await usedTool(world, { name: "stamp_it", answer: MCP_STAMP, command });
     must(world.mcpListed > 0, "the agent asks the MCP server for its tools");
-    // Either among the tools, or as what a search for tools has found.
-    const offered = world.model.requests.some(({ tools, messages }) => {
-      const found = messages.some((one) => one.role === "tool" && one.text.includes("stamp_it"));
-      return found || tools.some(({ name }) => name.includes("stamp_it"));
-    });
-    const names = world.model.requests.at(-1)?.tools.map(({ name }) => name);
-    must(offered, "the tool is offered to the model", text, names);
-    const called = world.model.requests.some(({ messages }) => {
-      return messages.some((one) => one.role === "tool" && one.text.includes(MCP_STAMP));
-    });
-    must(called, "the tool is called", text, asks.length);
   },
 };
 
-export const SETTINGS: readonly Check[] = [model, mode, mcp];
+const SKILL_MARK = "STAMP-OF-SKILL";
+
+const ownTools: Check = {
+  name: "own-tools",
+  title: "P7: the server's `read_skill` reaches the model as its profile says, and reads a skill",
+  run: async (world) => {
+    const profile = KNOWN_PROFILES.find(({ name }) => name === world.agent.name);
+    const folder = join(world.workspace, ".fermata/skills/contract");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "SKILL.md"), `---\nsummary: A stamp.\n---\n\n${SKILL_MARK}\n`);
+    try {
+      if (profile?.mcp === "withheld") return await mustBeSkipped(world);
+      const command = `[[tool: read_skill | {"name":"contract"} | ${SKILL_MARK}]]`;
+      const use = await usedTool(world, { name: "read_skill", answer: SKILL_MARK, command });
+      must(use === profile?.mcp, "the profile says how the model gets it", use, profile?.mcp);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+};
+
+/** An agent that would not offer it is not given it, and its session says so. */
+async function mustBeSkipped(world: World): Promise<void> {
+  const session = await world.session();
+  const { body } = await session.ask("GET", "/status");
+  const seen = JSON.stringify(body.skipped);
+  must(seen?.includes("tool read_skill") === true, "the session says what is skipped", body);
+}
+
+export const SETTINGS: readonly Check[] = [model, mode, mcp, ownTools];

@@ -43,7 +43,7 @@ export function obey(request: ModelRequest): Answer {
     case "edit":
       return edit(request, results, { path: first, old: second, content: third });
     case "tool":
-      return mcp(request, results, first);
+      return mcp(request, results, { name: first, input: inputIn(second), mark: third });
     default:
       return said(`no such command: ${word}`);
   }
@@ -162,20 +162,36 @@ function edit(request: ModelRequest, results: readonly Message[], wanted: Wanted
 
 const SEARCHES = ["tool_search", "toolsearch", "search_tool"];
 
+/** A tool of an MCP server, what it is given, and what stands in its answer. */
+interface WantedTool {
+  readonly name: string;
+  readonly input: JsonObject;
+  readonly mark: string;
+}
+
+function inputIn(text: string): JsonObject {
+  const value: unknown = text === "" ? {} : JSON.parse(text);
+  return isObject(value) ? value : {};
+}
+
 /** Some agents show tools of MCP servers only to a model that has searched for them. */
-function mcp(request: ModelRequest, results: readonly Message[], name: string): Answer {
-  if (results.some(({ text }) => text.includes(MCP_STAMP))) return said("That is done.");
+function mcp(
+  request: ModelRequest,
+  results: readonly Message[],
+  { name, input, mark }: WantedTool,
+): Answer {
+  if (results.some(({ text }) => text.includes(mark || MCP_STAMP))) return said("That is done.");
   if (results.length > MCP_CALLS_MAX) return said(`${name} does not answer`);
   const tool = toolNamed(name, request.tools);
-  if (tool !== null) return { kind: "call", tool, input: inputFor(tool, {}) };
+  if (tool !== null) return { kind: "call", tool, input: { ...inputFor(tool, {}), ...input } };
   const found = results.at(-1)?.text.match(new RegExp(`[\\w-]*${name}`))?.[0];
   const qwen = toolNamed("tool_call", request.tools);
   const grok = toolNamed("use_tool", request.tools);
   if (found !== undefined && qwen !== null) {
-    return { kind: "call", tool: qwen, input: { name: found, arguments: {} } };
+    return { kind: "call", tool: qwen, input: { name: found, arguments: input } };
   }
   if (found !== undefined && grok !== null) {
-    return { kind: "call", tool: grok, input: { tool_name: found, tool_input: {} } };
+    return { kind: "call", tool: grok, input: { tool_name: found, tool_input: input } };
   }
   const search = request.tools.find((one) => SEARCHES.includes(one.name.toLowerCase()));
   if (search === undefined || results.length > 0) return said(`no tool called ${name}`);
