@@ -58,7 +58,9 @@ async function patternOf(store: SessionStore, key: SessionKey): Promise<Pattern>
   const after = last.firstId - 1;
   const limit = last.lastId - after;
   const { events } = value(await store.readEvents(key, { after, limit }));
-  const messages = value(await store.readMessages(key, { after: 0, limit: 2 })).rows;
+  // Those of the same turn: a branch ends with the turn of the last message.
+  const { messageCount } = value(await store.readRecord(key));
+  const messages = value(await store.readMessages(key, { after: messageCount - 2, limit: 2 })).rows;
   return {
     events: events.map(({ text }) => JSON.parse(text)),
     folded: JSON.parse(last.text),

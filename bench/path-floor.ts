@@ -1,6 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { rawDatabase } from "./raw-database.ts";
 import { Latencies } from "./trial.ts";
 
 const AGENT = fileURLToPath(new URL("path-agent.ts", import.meta.url));
@@ -34,4 +38,48 @@ export async function agentAlone(
   agent.kill();
   await gone;
   return latencies;
+}
+
+/** What an event has beside its text, and how many characters share a row and a commit. */
+const ENVELOPE_CHARS = 345;
+const RUN_CHARS = 64 * 1_024;
+
+/**
+ * The rows of a turn in SQLite and nothing else: runs of its events, each in a commit with fsync,
+ * and then its folded text and its message. No store can take less of a processor.
+ */
+export async function databaseAlone({
+  chunks,
+  bytes,
+  warmUps,
+  turns,
+}: {
+  readonly chunks: number;
+  readonly bytes: number;
+  readonly warmUps: number;
+  readonly turns: number;
+}): Promise<Readonly<Record<string, string>>> {
+  const folder = await mkdtemp(join(tmpdir(), "fermata-bench-"));
+  const db = rawDatabase(join(folder, "raw.db"));
+  const insert = db.prepare("INSERT INTO events VALUES (1, ?, ?)");
+  const run = "x".repeat(RUN_CHARS);
+  const said = "x".repeat(chunks * bytes);
+  const runs = Math.ceil((chunks * (bytes + ENVELOPE_CHARS)) / RUN_CHARS);
+  let id = 0;
+  const commit = db.transaction((texts: readonly string[]) => {
+    for (const text of texts) insert.run(++id, text);
+  });
+  const turn = () => {
+    for (let n = 0; n < runs; n += 1) commit([run]);
+    commit([said, said]);
+  };
+  for (let n = 0; n < warmUps; n += 1) turn();
+  const whole = new Latencies("its rows in SQLite alone");
+  const before = process.threadCpuUsage();
+  for (let n = 0; n < turns; n += 1) await whole.of(async () => turn());
+  const { user, system } = process.threadCpuUsage(before);
+  db.close();
+  await rm(folder, { recursive: true, force: true });
+  const us = (user + system) / turns / chunks;
+  return { ...whole.figures, "its rows in SQLite alone, CPU per chunk": `${us.toFixed(2)} µs` };
 }

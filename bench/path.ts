@@ -1,4 +1,4 @@
-import { agentAlone } from "./path-floor.ts";
+import { agentAlone, databaseAlone } from "./path-floor.ts";
 import type { ProbeQuestion, ProbeReport, ThreadReport } from "./path-report.ts";
 import { REST, STOP_NAMES, samplesByStop } from "./path-stops.ts";
 import { Latencies, rateText } from "./trial.ts";
@@ -206,7 +206,10 @@ async function measure(stage: PathStage, scale: PathScale, readers: number): Pro
   const plain = await stage.measured(() => run(turns, whole));
   const profiled = await stage.measured(() => run(turns, new Latencies("profiled")), true);
   const prompts = readers === 1 ? await stage.prompts() : {};
-  const floor = readers === 1 ? (await agentAlone(words, scale)).figures : {};
+  const floor =
+    readers === 1
+      ? { ...(await agentAlone(words, scale)).figures, ...(await databaseAlone(scale)) }
+      : {};
   const all = chunks * turns;
   const usOfThread = new Map<string, number>();
   for (const { thread, cpuUs } of plain.threads) add(usOfThread, thread, cpuUs / all);

@@ -169,7 +169,11 @@ export class ServerHome {
     const port = flags.includes("--port") ? [] : ["--port", "0"];
     const serve = [this.#entry, "serve", ...port, ...folders, ...unlimited, ...flags];
     const args = [...node, ...serve];
-    const home = { ...KEY, FERMATA_HOME: join(this.#folder, "home") };
+    const home = {
+      ...KEY,
+      FERMATA_HOME: join(this.#folder, "home"),
+      FERMATA_RUN_DIR: this.#folder,
+    };
     // An installed server is compiled; the sources are too, once for all tests.
     const compiled = { NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/node") };
     return ServerProcess.start(args, this.#isBuilt ? home : { ...home, ...compiled });

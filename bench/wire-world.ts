@@ -74,6 +74,7 @@ export class WireWorld {
       checkNoForeignHolders: async () => DONE,
       defaultVisibility: async () => ok("tenant" as const),
       keeper: NO_KEEPER,
+      knownAgents: { list: async () => [] },
     };
     const server: HttpServer = new HttpServer({
       settings,

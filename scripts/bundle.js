@@ -16,6 +16,7 @@ export const PROGRAMS = [
   "extension/thread/main",
   "agent/builtin/echo/main",
   "agent/user/main",
+  "tool/toolbox/relay",
 ];
 
 /** It has a binary beside its code. */
