@@ -1,18 +1,16 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { rolldown } from "rolldown";
 import { describe, expect } from "vitest";
+import { findProgram, PROGRAMS, whyNoProgram } from "../../scripts/programs.js";
 import type { Fermata } from "../../src/client/index.ts";
 import { itWhere } from "../../src/platform/machine.fixture.ts";
 import { ROOT } from "../house/files.ts";
 import { ServeProcess } from "../server/serve.fixture.ts";
 
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const named = process.env.FERMATA_CHROMIUM;
-const executablePath = named ?? PLACES.find((path) => existsSync(path)) ?? null;
-const why = executablePath === null ? "there is no Chromium; FERMATA_CHROMIUM names one" : null;
+const executablePath = findProgram(PROGRAMS.chromium);
 
 const PAGE = `<!doctype html>
 <title>A page</title>
@@ -44,7 +42,7 @@ interface InPage {
 
 describe("the client in a browser", () => {
   itWhere(
-    why,
+    whyNoProgram(PROGRAMS.chromium),
     "P2, P3: shows turns, and goes on over a kill -9 of its server",
     async () => {
       const folder = await pageFolder();
@@ -101,7 +99,5 @@ describe("the client in a browser", () => {
       }
     },
     120_000,
-    // What runs in CI has no Chromium unless its operator puts it there.
-    false,
   );
 });
