@@ -1,15 +1,13 @@
 import { z } from "zod";
 import { AGENT_SESSION_ID_CHARS_MAX } from "../../core/limits.ts";
-import { ok, type Result } from "../../core/result.ts";
 import { cwd, newSessionBody } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
 import { isOperator } from "../http/authenticator.ts";
 import { readBody, readQuery } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
-import { trustedWorkspaceOf } from "../workspaces.ts";
 import { auditedAnswer } from "./agents.ts";
-import { readNewSession } from "./new-session.ts";
+import { readNewSession, workspaceFor } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, sessionBody } from "./session-request.ts";
 
 type NamedRequest = ServerRequest<{ readonly name: string }>;
@@ -55,7 +53,8 @@ async function listed(
 ): Promise<Answer> {
   const read = readQuery(listQuery, query);
   if (!read.ok) return refused(read.refusal);
-  const workspace = await workspaceFor(daemon, caller, agent, read.value.cwd ?? null);
+  const cwd = read.value.cwd ?? null;
+  const workspace = await workspaceFor(daemon, caller.tenantId, { agent, cwd });
   if (!workspace.ok) return refused(workspace.refusal);
   const workspaceCwd = workspace.value;
   const wanted = { agent, workspaceCwd, isOperator: isOperator(caller) };
@@ -71,14 +70,12 @@ async function adopted(daemon: Daemon, request: NamedRequest): Promise<Answer> {
   const fields = { ...body, agent: params.name, sessionScope: "thread" };
   const wanted = await readNewSession(daemon, caller.tenantId, fields);
   if (!wanted.ok) return refused(wanted.refusal);
-  const workspace = await workspaceFor(daemon, caller, params.name, wanted.value.cwd);
-  if (!workspace.ok) return refused(workspace.refusal);
   const clientId = request.clientId ?? freshClientId(daemon.ids.session());
   if (clientId === null) return refused({ code: "internal_error", details: {} });
   const actor = actorOf(request, clientId);
-  const { isUsualAutonomy } = wanted.value;
+  const { isUsualAutonomy, workspaceCwd } = wanted.value;
   const source = wanted.value.creation.source ?? { type: "adopted", id: null };
-  const creation = { ...wanted.value.creation, source, workspaceCwd: workspace.value };
+  const creation = { ...wanted.value.creation, source, workspaceCwd };
   const sessionId = wanted.value.sessionId ?? daemon.ids.session();
   const options = { sessionId, creation, actor, isUsualAutonomy };
   const { agentSessionId } = own.value;
@@ -88,16 +85,4 @@ async function adopted(daemon: Daemon, request: NamedRequest): Promise<Answer> {
     const answer = json(200, sessionBody(session, { attached, clientId }));
     return reapIfLost(answer, { session, isMade: true, clientId, actor });
   });
-}
-
-async function workspaceFor(
-  { workspaces }: Daemon,
-  { tenantId }: Caller,
-  agent: string,
-  wanted: string | null,
-): Promise<Result<string>> {
-  const found = await trustedWorkspaceOf(workspaces, tenantId, wanted);
-  if (!found.ok) return found;
-  const access = await workspaces.checkAccess(found.value.cwd, agent);
-  return access.ok ? ok(found.value.cwd) : access;
 }

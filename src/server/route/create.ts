@@ -25,7 +25,6 @@ import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 import type { TenantStore } from "../identity/tenant-document.ts";
-import { trustedWorkspaceOf } from "../workspaces.ts";
 import { type NewSessionRequest, readNewSession, requestedSettings } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody } from "./session-request.ts";
 
@@ -33,7 +32,6 @@ import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody } from "./
 interface CreateRequest {
   readonly request: ServerRequest<unknown>;
   readonly wanted: NewSessionRequest;
-  readonly workspaceCwd: string;
   readonly sessionId: SessionId;
   readonly clientId: ClientId;
 }
@@ -74,17 +72,11 @@ async function createRequestOf(
   const { tenantId } = request.caller;
   const wanted = await readNewSession(daemon, tenantId, request.body);
   if (!wanted.ok) return wanted;
-  const workspace = await trustedWorkspaceOf(daemon.workspaces, tenantId, wanted.value.cwd);
-  if (!workspace.ok) return workspace;
-  const { ids, sessions } = daemon;
-  const agent = wanted.value.agent ?? sessions.defaultAgent;
-  const access = await daemon.workspaces.checkAccess(workspace.value.cwd, agent);
-  if (!access.ok) return access;
+  const { ids } = daemon;
   const clientId = request.clientId ?? freshClientId(ids.session());
   if (clientId === null) return fail("internal_error");
   const sessionId = wanted.value.sessionId ?? ids.session();
-  const workspaceCwd = workspace.value.cwd;
-  return ok({ request, wanted: wanted.value, workspaceCwd, sessionId, clientId });
+  return ok({ request, wanted: wanted.value, sessionId, clientId });
 }
 
 async function create(daemon: Daemon, order: CreateRequest): Promise<Answer> {
@@ -153,10 +145,10 @@ async function madeBefore(
 
 /** Returns the session with the client registered, or changes nothing. */
 async function join(daemon: Daemon, order: CreateRequest): Promise<Result<JoinedSession>> {
-  const { request, wanted, workspaceCwd, sessionId, clientId } = order;
+  const { request, wanted, sessionId, clientId } = order;
   const actor = actorOf(request, clientId);
+  const { workspaceCwd, isUsualAutonomy, modelId } = wanted;
   const creation = { ...wanted.creation, workspaceCwd };
-  const { isUsualAutonomy, modelId } = wanted;
   const options = { sessionId, creation, actor, isUsualAutonomy, modelId };
   const joined = await daemon.sessions.create(request.caller, options);
   if (!joined.ok) return { ok: false, refusal: withConflict(joined.refusal) };

@@ -8,6 +8,7 @@ import type { ClientCommand, SessionOptions } from "../../session/index.ts";
 import { type NewSessionFields, newSessionBody } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
 import { readBody } from "../http/request-schema.ts";
+import { trustedWorkspaceOf } from "../workspaces.ts";
 import { TenantSettings } from "./tenant.ts";
 
 const CODES = {
@@ -20,8 +21,7 @@ const CODES = {
 
 /** What a client requests of a new session. */
 export interface NewSessionRequest {
-  /** Null is the primary workspace. */
-  readonly cwd: string | null;
+  readonly workspaceCwd: string;
   readonly sessionId: SessionId | null;
   /** Set once the session exists. An agent without such a model does not fail the request. */
   readonly modelId: string | null;
@@ -36,7 +36,10 @@ export interface NewSessionRequest {
   readonly creation: Omit<SessionOptions["creation"], "workspaceCwd">;
 }
 
-/** Fields that the request omits come from the tenant's settings, or are the server's defaults. */
+/**
+ * Fields that the request omits come from the tenant's settings, or are the server's defaults. All
+ * that it asks the store goes there in one message, because that costs more than what is in it.
+ */
 export async function readNewSession(
   daemon: Daemon,
   tenantId: TenantId,
@@ -50,13 +53,18 @@ export async function readNewSession(
     return unknownAgent(agent, agentNames);
   }
   const isUsualAutonomy = autonomy === null && read.value.approvalMode === undefined;
-  const profile = await profileOf(daemon, tenantId, read.value);
+  const wanted = { agent: agent ?? daemon.sessions.defaultAgent, cwd: read.value.cwd ?? null };
+  const [profile, usual, workspaceCwd] = await Promise.all([
+    profileOf(daemon, tenantId, read.value),
+    daemon.defaultVisibility(tenantId),
+    workspaceFor(daemon, tenantId, wanted),
+  ]);
   if (!profile.ok) return profile;
-  const usual = await daemon.defaultVisibility(tenantId);
   if (!usual.ok) return usual;
+  if (!workspaceCwd.ok) return workspaceCwd;
   const visibility = read.value.visibility ?? usual.value;
   return ok({
-    cwd: read.value.cwd ?? null,
+    workspaceCwd: workspaceCwd.value,
     sessionId: parseSessionId(read.value.sessionId ?? ""),
     modelId: modelServiceId ?? null,
     agent,
@@ -67,6 +75,18 @@ export async function readNewSession(
     isUsualAutonomy,
     creation: { ...creationOf(daemon, read.value, profile.value), visibility },
   });
+}
+
+/** The workspace if it is trusted and the agent can work there; null is the primary one. */
+export async function workspaceFor(
+  { workspaces }: Daemon,
+  tenantId: TenantId,
+  { agent, cwd }: { readonly agent: string; readonly cwd: string | null },
+): Promise<Result<string>> {
+  const found = await trustedWorkspaceOf(workspaces, tenantId, cwd);
+  if (!found.ok) return found;
+  const access = await workspaces.checkAccess(found.value.cwd, agent);
+  return access.ok ? ok(found.value.cwd) : access;
 }
 
 /** Null is the profile of the approval mode: both are names of one setting. */
