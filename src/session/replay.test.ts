@@ -90,9 +90,9 @@ describe("P3: a replay", () => {
     const order = { through, mode: "full", bounds: SETTINGS.replay } as const;
     const replay = await replayOf({ store, yield: async () => {} }, key, order);
     if (!replay.ok) expect.fail(replay.refusal.code);
-    const { compactedText, liveJournal, lastEventId } = replay.value;
+    const { compactedTexts, liveJournal, lastEventId } = replay.value;
     const idsOf = (events: readonly object[]) => events.map((one) => Object(one).id);
-    expect(idsOf(JSON.parse(compactedText))).toEqual(turns);
+    expect(idsOf(JSON.parse(compactedTexts.join("")))).toEqual(turns);
     expect(idsOf(liveJournal)).toEqual(open);
     expect(lastEventId).toBe(through);
   });

@@ -14,10 +14,12 @@ import type { ReplayBounds, SessionWorld } from "./world.ts";
 
 /** What a client is shown that loads a session, and where its stream goes on from there. */
 export interface SessionReplay {
-  /** The finished turns, oldest first: `compactedText` has them as they are sent. */
+  /** The finished turns, oldest first: `compactedTexts` have them as they are sent. */
   readonly turns: readonly StoredTurn[];
-  /** The same, and before them what says that older ones are left out, as a JSON array. */
-  readonly compactedText: string;
+  /**
+   * The same, and before them what says that older ones are left out: the pieces of a JSON array.
+   */
+  readonly compactedTexts: readonly string[];
   readonly liveJournal: readonly ReplayEvent[];
   readonly lastEventId: number;
   readonly eventEpoch: string;
@@ -64,7 +66,7 @@ export async function replayOf(
   if (past.value.bytes > REPLAY_YIELD_CHARS) await world.yield();
   return ok({
     turns: kept,
-    compactedText: joinedTurns(kept, cut),
+    compactedTexts: joinedTurns(kept, cut),
     liveJournal: liveJournal(open.value, mode, {
       maxEvents: bounds.journalEventsMax,
       maxBytes: bounds.journalBytesMax,

@@ -290,7 +290,7 @@ export function echoNamed(name: string, ...flags: readonly string[]): [string, A
 }
 
 /** What a loading client is shown of finished turns. */
-export function finishedShown({ compactedText }: Pick<SessionReplay, "compactedText">) {
-  const events: readonly ReplayEvent[] = JSON.parse(compactedText);
+export function finishedShown({ compactedTexts }: Pick<SessionReplay, "compactedTexts">) {
+  const events: readonly ReplayEvent[] = JSON.parse(compactedTexts.join(""));
   return events;
 }

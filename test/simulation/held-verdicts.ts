@@ -57,10 +57,10 @@ export class HeldVerdicts {
     const { disk, judge } = this.#scene;
     const log = disk.log(key);
     if (log === undefined) return;
-    const { lastEventId, eventEpoch, compactedText, liveJournal } = replay;
+    const { lastEventId, eventEpoch, compactedTexts, liveJournal } = replay;
     const isThere = lastEventId <= log.lastId && eventEpoch === log.epoch;
     judge.holds(isThere, "P1", () => `a replay of ${nameOf(key)} goes to ${lastEventId}`);
-    const finished: readonly ReplayEvent[] = JSON.parse(compactedText);
+    const finished: readonly ReplayEvent[] = JSON.parse(compactedTexts.join(""));
     const shown = [...finished, ...liveJournal];
     const verdicts = shown.flatMap((event) => verdictIn(event) ?? []);
     const isCut = shown.some(({ type }) => type === "history_truncated");

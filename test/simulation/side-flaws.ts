@@ -52,7 +52,7 @@ export const SIDE_FLAWS: Readonly<Record<string, Flaw>> = {
     runtime: withRuntime((runtime) => ({
       replay: async (key, mode) => {
         const replay = await runtime.replay(key, mode);
-        return replay.ok ? ok({ ...replay.value, compactedText: "[]" }) : replay;
+        return replay.ok ? ok({ ...replay.value, compactedTexts: ["[]"] }) : replay;
       },
     })),
   },

@@ -97,5 +97,5 @@ export function compactedReplay(
     bytes: events.reduce((bytes, event) => bytes + bytesOf(event), 0),
   }));
   const { kept, cut } = newestTurns(turns, maxBytes);
-  return JSON.parse(joinedTurns(kept, cut));
+  return JSON.parse(joinedTurns(kept, cut).join(""));
 }

@@ -48,9 +48,9 @@ describe("the events of a stored turn", () => {
   it("stay as they are where turns are put together", () => {
     fc.assert(
       fc.property(fc.array(turn), (turns) => {
-        const whole = joinedTurns(turns.map(stored), null);
+        const whole = joinedTurns(turns.map(stored), null).join("");
         expect(whole).toBe(JSON.stringify(turns.flat()));
-        const marked = joinedTurns(turns.map(stored), { cut: true });
+        const marked = joinedTurns(turns.map(stored), { cut: true }).join("");
         expect(marked).toBe(JSON.stringify([{ cut: true }, ...turns.flat()]));
       }),
     );

@@ -37,6 +37,12 @@ export interface WaitingAnswer extends AnswerBase {
 /** An answer that can be sent. */
 export type ReadyAnswer =
   | (AnswerBase & { readonly kind: "json"; readonly status: number; readonly text: string })
+  /** JSON in pieces. */
+  | (AnswerBase & {
+      readonly kind: "pieces";
+      readonly status: number;
+      readonly texts: readonly string[];
+    })
   /** A page for people, in a browser. */
   | (AnswerBase & { readonly kind: "html"; readonly status: number; readonly text: string })
   /** 204, unless the client is told that it has the file already. */
@@ -60,28 +66,20 @@ export function json(status: number, body: object, headers: AnswerHeaders = {}):
   return { kind: "json", status, text: JSON.stringify(body), headers };
 }
 
-/** The same with fields that are JSON texts already: what is large is not parsed for it. */
-export function jsonWith(
-  status: number,
-  body: object,
-  texts: Readonly<Record<string, string>>,
-): Answer {
-  const named = Object.entries(texts).flatMap(([name, text]) => [
-    JSON.stringify(name),
-    ":",
-    text,
-    ",",
-  ]);
-  const inside = JSON.stringify(body).slice(1, -1);
-  // Put together by one call, so that it is copied once.
-  const text = ["{", ...(inside === "" ? named.slice(0, -1) : [...named, inside]), "}"].join("");
-  return { kind: "json", status, text, headers: {} };
+/** Fields that are JSON already, each in pieces. */
+export type WrittenFields = Readonly<Record<string, readonly string[]>>;
+
+/** A body that has fields, and such ones: what is large is neither parsed nor put together. */
+export function jsonWith(status: number, body: object, written: WrittenFields): Answer {
+  const fields = Object.entries(written).flatMap(([name, pieces]) => {
+    return [`${JSON.stringify(name)}:`, ...pieces, ","];
+  });
+  return { kind: "pieces", status, texts: ["{", ...fields, JSON.stringify(body).slice(1)] };
 }
 
-/** The text of an object with further fields at its end. */
-function withFields(object: string, fields: readonly string[]): string {
-  const inside = object.slice(1, -1);
-  return `{${[...(inside === "" ? [] : [inside]), ...fields].join(",")}}`;
+/** The text of an object, or its end, with one more field. */
+function withField(object: string, field: string): string {
+  return `${object.slice(0, -1)}${object === "{}" ? "" : ","}${field}}`;
 }
 
 /** 204. */
@@ -125,10 +123,15 @@ export function refused(why: Refusal, headers: AnswerHeaders = {}): ReadyAnswer 
 
 /** The same answer, with the names of fields that were not used, if there are any. */
 export function naming(answer: Answer, ignored: readonly string[]): Answer {
-  if (ignored.length === 0 || answer.kind !== "json" || answer.status >= 400) return answer;
-  // The text of a loaded session is large, so it is not parsed again.
+  if (ignored.length === 0) return answer;
   const names = `"ignored":${JSON.stringify(ignored)}`;
-  return { ...answer, text: withFields(answer.text, [names]) };
+  if (answer.kind === "pieces") {
+    const texts = [...answer.texts];
+    const end = texts.pop() ?? "{}";
+    return { ...answer, texts: [...texts, withField(end, names)] };
+  }
+  if (answer.kind !== "json" || answer.status >= 400) return answer;
+  return { ...answer, text: withField(answer.text, names) };
 }
 
 /** Answers with the value, or with the refusal. */

@@ -15,7 +15,7 @@ import { connectionOf, type LastAnswer } from "./connection.ts";
 import type { EventStreams } from "./event-stream.ts";
 
 type FileAnswer = Extract<Answer, { kind: "file" }>;
-type TextAnswer = Extract<Answer, { kind: "json" | "html" }>;
+type TextAnswer = Extract<Answer, { kind: "json" | "pieces" | "html" }>;
 
 /** Sent with every answer: browsers must not guess the type of a body. */
 const ALWAYS = { "X-Content-Type-Options": "nosniff" };
@@ -52,6 +52,7 @@ export class AnswerWriter {
     if (response.destroyed) return;
     switch (answer.kind) {
       case "json":
+      case "pieces":
       case "html":
         sendText(response, answer, headers);
         break;
@@ -145,20 +146,34 @@ function lastAnswer(
 
 /** Writes a text with what comes with every answer. */
 export function sendText(response: ServerResponse, answer: TextAnswer, more: AnswerHeaders = {}) {
-  const { kind, status, text } = answer;
+  const { kind, status } = answer;
   const headers = { ...NOT_KEPT, ...ALWAYS, ...answer.headers, ...more };
-  // A long text is looked through once for its length and its bytes, and not copied to its head.
-  const body = text.length > TEXT_SENT_CHARS_MAX ? Buffer.from(text) : text;
+  const body = kind === "pieces" ? bytesOf(answer.texts) : sentText(answer.text);
   const length = `${Buffer.byteLength(body)}`;
   const type = { "Content-Type": MEDIA_TYPES[kind], "Content-Length": length };
   response.writeHead(status, { ...headers, ...type }).end(body);
 }
 
+/** A long text is looked through once for its length and its bytes, and not copied to its head. */
+function sentText(text: string): string | Buffer {
+  return text.length > TEXT_SENT_CHARS_MAX ? Buffer.from(text) : text;
+}
+
 /** Node sends a text that is no longer together with its head, in one write. */
 const TEXT_SENT_CHARS_MAX = 16 * 1_024;
 
+/** Put together as text first, a large answer would be copied once more. */
+function bytesOf(texts: readonly string[]): Buffer {
+  const length = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const bytes = Buffer.allocUnsafe(length);
+  let end = 0;
+  for (const text of texts) end += bytes.write(text, end);
+  return bytes;
+}
+
 const MEDIA_TYPES = {
   json: "application/json; charset=utf-8",
+  pieces: "application/json; charset=utf-8",
   html: "text/html; charset=utf-8",
 } as const;
 

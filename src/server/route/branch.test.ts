@@ -27,7 +27,7 @@ function keyOf(body: JsonObject) {
 async function recalled(beside: SessionBeside, branch: JsonObject): Promise<string> {
   const { host } = beside.world.daemon;
   await turn(value(await host.find(keyOf(branch))), "recall");
-  return value(await host.replay(keyOf(branch), "full")).compactedText;
+  return value(await host.replay(keyOf(branch), "full")).compactedTexts.join("");
 }
 
 /** A request as a route gets it. */
@@ -210,6 +210,6 @@ describe("POST /session/:id/branch", () => {
       },
     ]);
     const replay = value(await host.replay(keyOf(body), "full"));
-    expect(replay.compactedText).toContain("hello");
+    expect(replay.compactedTexts.join("")).toContain("hello");
   });
 });

@@ -24,7 +24,7 @@ import {
 } from "../../session/index.ts";
 import { approvalMode, cwd } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
-import { type Answer, json, jsonWith, refused } from "../http/answer.ts";
+import { type Answer, json, jsonWith, refused, type WrittenFields } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
@@ -171,10 +171,10 @@ async function restoredBody(
   return ok({ fields, texts: more.value.texts });
 }
 
-/** What an answer has beside the session; its texts are JSON already. */
+/** What an answer has beside the session. */
 interface Shown {
   readonly fields: object;
-  readonly texts: Readonly<Record<string, string>>;
+  readonly texts: WrittenFields;
 }
 
 async function historyOf(
@@ -183,7 +183,7 @@ async function historyOf(
 ): Promise<Result<Shown>> {
   const replay = await session.replay(liveReplayMode, historyPageSize ?? null);
   if (!replay.ok) return replay;
-  const { hasOlder, turns: _, compactedText: compactedReplay, ...shown } = replay.value;
+  const { hasOlder, turns: _, compactedTexts: compactedReplay, ...shown } = replay.value;
   const anchor = hasOlder ? firstPromptShown(replay.value) : null;
   const terminals = promptTerminals(verdictsShown(replay.value));
   const fields = {
@@ -271,7 +271,7 @@ export class LoadGate {
   }
 
   #hold(answer: Answer): Answer {
-    const chars = answer.kind === "json" ? answer.text.length : 0;
+    const chars = charsOf(answer);
     this.#heldChars += chars;
     const afterwards: Answer["afterwards"] = (fate) => {
       this.#heldChars -= chars;
@@ -289,6 +289,11 @@ export class LoadGate {
       next();
     }
   }
+}
+
+function charsOf(answer: Answer): number {
+  if (answer.kind === "pieces") return answer.texts.reduce((sum, { length }) => sum + length, 0);
+  return answer.kind === "json" ? answer.text.length : 0;
 }
 
 const branchBody = z.object({
@@ -363,7 +368,7 @@ async function joined(
     await session.detach(clientId, actor);
     return json(201, made);
   }
-  const { compactedText: compactedReplay, liveJournal, lastEventId, eventEpoch } = replay.value;
+  const { compactedTexts: compactedReplay, liveJournal, lastEventId, eventEpoch } = replay.value;
   const agentFailure = resumed.value.agentFailure ?? session.agentFailure;
   const body = {
     ...sessionBody(session, { attached, clientId }),
