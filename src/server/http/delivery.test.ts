@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { ANSWER_STALL_MS_MAX } from "../../core/limits.ts";
 import { ManualClock } from "../../platform/manual-clock.fixture.ts";
-import { type Answer, empty, file, json } from "./answer.ts";
+import { type Answer, empty, file, json, jsonWith } from "./answer.ts";
 import { route } from "./route.ts";
 import { answering, closeServers, serve } from "./server.fixture.ts";
 
@@ -27,6 +27,18 @@ describe("an answer", () => {
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
       "x-own": "yes",
+    });
+  });
+
+  it("of JSON in pieces has all of them, counted in bytes", async () => {
+    const turns = ["[", '"ü😀"', ",", '"€"', "]"];
+    const world = await serve([answering("/a", async () => jsonWith(200, { id: 7 }, { turns }))]);
+    const { headers, text } = await world.ask("/a");
+    const whole = '{"turns":["ü😀","€"],"id":7}';
+    expect(text).toBe(whole);
+    expect(headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "content-length": `${Buffer.byteLength(whole)}`,
     });
   });
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { refusal } from "../../core/error.ts";
-import { type Answer, file, json, refused } from "./answer.ts";
+import { type Answer, file, json, jsonWith, refused } from "./answer.ts";
 import { route } from "./route.ts";
 import { answering, bodyOf, closeServers, mirror, serve } from "./server.fixture.ts";
 
@@ -141,6 +141,7 @@ describe("the fields of a body that a route does not know", () => {
   it.each<[Answer, object]>([
     [json(200, {}), { ignored: ["colour"] }],
     [json(201, { a: 1 }), { a: 1, ignored: ["colour"] }],
+    [jsonWith(200, { a: 1 }, { b: ["[", "2", "]"] }), { a: 1, b: [2], ignored: ["colour"] }],
     [json(409, { code: "x" }), { code: "x" }],
   ])("are named in the answer %j, unless it is a refusal", async (answer, body) => {
     const world = await serve([setting(answer)]);
