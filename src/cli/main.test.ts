@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { run } from "./commands/data-folder.fixture.ts";
 import { main } from "./main.ts";
+import { ROWS } from "./table/table.ts";
 
 // What people type who do not know the command yet.
 
@@ -41,6 +42,18 @@ describe("fermata", () => {
     const { stderr, exitCode } = await run(main, command, word);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(sentence);
+  });
+
+  it.each(ROWS)("explains $name, whatever else it is given", async ({ name, usage }) => {
+    const first = `Usage: fermata ${name} ${usage[0]}\n`;
+    for (const args of [
+      [name, "--help"],
+      [name, "-h", "--nonsense"],
+      ["help", name],
+    ]) {
+      const { shown, exitCode } = await run(main, ...args);
+      expect({ exitCode, first: shown.slice(0, first.length) }).toEqual({ exitCode: 0, first });
+    }
   });
 
   it("explains a command to those who ask by a word", async () => {

@@ -2,53 +2,13 @@ import { existsSync } from "node:fs";
 import { didYouMean } from "../core/spelling.ts";
 import { enterCallersFolder } from "./caller.ts";
 import { version } from "./output.ts";
-
-const USAGE = `Usage: fermata [COMMAND] [OPTIONS]
-
-An agent session server, tmux for AI agents. Sessions work with any agent that speaks
-ACP, and survive disconnects, crashes and restarts. Many clients can share one.
-
-Serve:
-  serve          Serve sessions over HTTP. Without a command, fermata does this.
-  agents         List the known agents, try one, or sign in to it.
-
-Extensions:
-  extensions     List the extensions of sessions; write and check your own.
-  trust          Let the code of an extension run, by its content.
-
-People and credits:
-  tokens         Make, list, rotate and revoke the tokens of users.
-  members        List, invite, add, change and remove the members of a tenant.
-  join           Redeem an invitation, and save your token.
-  tenants        List the tenants of a data directory, or delete one.
-  policy         Show and set what the users of a tenant may have at most.
-  credits        Show, grant and limit what a tenant may spend.
-  prices         Show the prices of models, and which of them your agents meet.
-  audit          Print what was done in a tenant, by whom, and what was refused.
-
-Care of the data:
-  backup         Copy a data directory, also while the server runs.
-  restore        Restore a backup into an empty data directory.
-  seize          Free a session whose server is gone for good.
-  repair         Cut the unreadable end off a session's log.
-  missing        List sessions that were stored and are not there any more.
-  vacuum         Give the disk back what deleted sessions have left.
-
-Options:
-  -h, --help     Print this help; "fermata COMMAND --help" explains a command.
-  -V, --version  Print the version.
-
-Examples:
-  fermata                           serve this directory with the agent echo, for a look
-  fermata agents                    which agents are installed, and how to get the others
-  fermata --agent qwen              serve this directory with an agent
-  fermata -p 0 --workspace ~/app    serve another one, on any free port
-`;
+import { asksForHelp } from "./parse-row.ts";
+import { type CommandName, commandWords, type KnownRow, rowOf } from "./table/table.ts";
 
 type CommandMain = (args: readonly string[]) => Promise<number>;
 
 /** Each command loads its own module: the server is large, and `--version` must be quick. */
-const COMMANDS = {
+const COMMANDS: Readonly<Record<CommandName, CommandMain>> = {
   agents: async (args) => (await import("./commands/agents.ts")).agents(args),
   audit: async (args) => (await import("./commands/audit.ts")).audit(args),
   backup: async (args) => (await import("./commands/backup.ts")).backup(args),
@@ -67,25 +27,35 @@ const COMMANDS = {
   tokens: async (args) => (await import("./commands/tokens.ts")).tokens(args),
   trust: async (args) => (await import("./commands/trust.ts")).trust(args),
   vacuum: async (args) => (await import("./commands/upkeep.ts")).vacuum(args),
-} satisfies Record<string, CommandMain>;
-
-function isCommand(name: string): name is keyof typeof COMMANDS {
-  return Object.hasOwn(COMMANDS, name);
-}
+};
 
 /** Runs the command line and returns its exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   process.stdout.off("error", exitOnClosedPipe).on("error", exitOnClosedPipe);
   enterCallersFolder(process.env);
   const [name = "", ...rest] = args;
-  if (isCommand(name)) return COMMANDS[name](rest);
-  if (name === "help" && isCommand(rest[0] ?? "")) return main([...rest.slice(0, 1), "--help"]);
-  if (["--help", "-h", "help"].includes(name)) return print(USAGE);
+  const row = rowOf(name);
+  if (row !== null) return runRow(row, rest);
+  const explained = name === "help" ? rowOf(rest[0] ?? "") : null;
+  if (explained !== null) return explain(explained);
+  if (["--help", "-h", "help"].includes(name)) {
+    return print((await import("./table/help.ts")).overview());
+  }
   if (["--version", "-V", "version"].includes(name)) return print(`${version()}\n`);
   if (name === "" && process.stdout.isTTY) print(NO_COMMAND);
-  if (name === "" || name.startsWith("-")) return COMMANDS.serve(args);
+  if (name === "") return COMMANDS.serve(args);
+  const serve = rowOf("serve");
+  if (name.startsWith("-") && serve !== null) return runRow(serve, args);
   console.error(`fermata: ${unknownCommand(name)}; see "fermata --help".`);
   return 2;
+}
+
+function runRow(row: KnownRow, args: readonly string[]): Promise<number> {
+  return asksForHelp(args) ? explain(row) : COMMANDS[row.name](args);
+}
+
+async function explain(row: KnownRow): Promise<number> {
+  return print(await (await import("./table/help.ts")).helpOf(row));
 }
 
 /** For people only: programs read the first line of a server. */
@@ -93,7 +63,7 @@ const NO_COMMAND = `Without a command, fermata starts a server; for others: ferm
 
 /** Other tools take a directory as their first word. */
 function unknownCommand(name: string): string {
-  const meant = didYouMean(name, [...Object.keys(COMMANDS), "help", "version"]);
+  const meant = didYouMean(name, [...commandWords(), "help", "version"]);
   const isFolder = meant === "" && existsSync(name);
   const how = isFolder ? `; to serve that directory: fermata --workspace "${name}"` : meant;
   return `there is no command "${name}"${how}`;

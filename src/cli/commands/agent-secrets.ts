@@ -7,10 +7,11 @@ import type { SystemUser } from "../../agent/user/account.ts";
 import { sentenceOf } from "../../core/error.ts";
 import { parseTenantId, parseUserId } from "../../core/id.ts";
 import { LOCAL_TENANT } from "../../server/http/authenticator.ts";
-import { readCommandLine } from "../command-line.ts";
 import { messageOf } from "../home.ts";
+import { parseRow } from "../parse-row.ts";
 import { sharedAccount } from "../serve/agent-user.ts";
 import { readServeOptions } from "../serve/read-options.ts";
+import { AGENT_LOOK_OPTIONS, AGENT_START_OPTIONS } from "../table/agents.ts";
 
 /** What `fermata agents NAME` is asked about: an agent, and whose keys it would have. */
 export interface AgentsQuery {
@@ -29,23 +30,6 @@ export interface AgentsQuery {
   /** The options that decide what the agent gets, to be typed again. */
   readonly options: string;
 }
-
-/** The options by which an agent is started as a server would start it. */
-export const AGENT_START_OPTIONS = {
-  "agent-env": { type: "string", multiple: true },
-  "agent-user": { type: "string" },
-  "agent-home": { type: "string" },
-  "agent-homes": { type: "string" },
-  "secrets-dir": { type: "string" },
-  tenant: { type: "string" },
-  user: { type: "string" },
-} as const;
-
-const OPTIONS = {
-  "sign-in": { type: "boolean" },
-  method: { type: "string" },
-  ...AGENT_START_OPTIONS,
-} as const;
 
 /**
  * Reads the command line; a text is the reason why it is wrong. The folder is that of a server with
@@ -110,7 +94,7 @@ function argsOf(names: readonly string[], values: Readonly<Record<string, unknow
 
 function parsed(args: readonly string[]) {
   try {
-    return readCommandLine({ args: [...args], options: OPTIONS, allowPositionals: true });
+    return parseRow({ options: AGENT_LOOK_OPTIONS }, args);
   } catch (thrown) {
     return messageOf(thrown);
   }

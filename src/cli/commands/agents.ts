@@ -9,60 +9,17 @@ import { unknownAgent } from "../../core/agent-name.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { nearestName } from "../../core/spelling.ts";
-import { readCommandLine, unknownWord } from "../command-line.ts";
+import { unknownWord } from "../command-line.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
+import { parseRow } from "../parse-row.ts";
+import { AGENT_SERVER_OPTIONS } from "../table/agents.ts";
 import { type AgentsQuery, missingSecrets, readAgentsQuery } from "./agent-secrets.ts";
 import { signIn } from "./agent-sign-in.ts";
 import { tryOut } from "./agent-trial.ts";
 
-const AGENTS_USAGE = `Usage: fermata agents [NAME or "COMMAND ARGUMENTS"] [options]
-       fermata agents NAME --sign-in [--method ID] [options]
-       fermata agents ps | logs NAME | restart NAME | trace FILE
-       fermata agents sessions NAME | adopt NAME ID | sign-out NAME
-                      [--cwd DIR] [--url URL] [--token TOKEN]
-
-Without a name, lists the agents that Fermata knows, and which are installed. With a
-name, starts that agent, makes a session, prints what it offers, which secrets it has
-and what is missing, and ends it. It sends no prompt, so a wrong key is not noticed.
-
-Your own agents are in agents.json in ~/.fermata (or FERMATA_HOME); see docs/agents.md.
-
-About a running server, for an owner of the tenant:
-  ps             List the processes of its agents.
-  logs NAME      Print the error output of an agent's processes.
-  restart NAME   Give no more sessions to an agent's processes: unused ones end at
-                 once, the others with their last session.
-  sessions NAME  List the sessions that an agent has made without the server, in a
-                 workspace. Only for the operator, or in a home of your own.
-  adopt NAME ID  Make a session that goes on from one of these. For the same callers.
-  sign-out NAME  Sign an agent out, where it offers that. For the same callers.
-  trace FILE     Write every line to and from agents into FILE until Ctrl-C.
-
-Options:
-  --sign-in      Run the agent's own sign-in in this terminal, with the environment, user
-                 and home that a server with the same options gives to the agent.
-  --method ID    Which one, if the agent has several.
-  --agent-env NAME
-                 A further variable that the agent gets; may be repeated.
-  --agent-user NAME|UID:GID, --agent-home DIR, --agent-homes DIR
-                 As those of "fermata serve". Homes count with --tenant or --user.
-  --secrets-dir DIR
-                 Look for its secrets there, as a server would (FERMATA_SECRETS_DIR, or
-                 secrets-dir in config.json). No value is ever printed.
-  --tenant TENANT, --user USER
-                 Whose secrets (those of the tenant local).
-  --cwd DIR      The workspace of "sessions" and "adopt" (the server's first one).
-  --url URL      Address of the server (http://127.0.0.1:4170, or FERMATA_URL).
-  --token TOKEN  Your token (FERMATA_TOKEN).
-`;
-
 export async function agents(args: readonly string[]): Promise<number> {
   const [wanted] = args;
-  if (wanted === "--help" || wanted === "-h") {
-    process.stdout.write(AGENTS_USAGE);
-    return 0;
-  }
   if (isServerRequest(wanted)) return askServer(args);
   const query = await readAgentsQuery(args, process.env);
   if (typeof query === "string") {
@@ -235,20 +192,10 @@ async function askServer(args: readonly string[]): Promise<number> {
   }
 }
 
-const OPTIONS = {
-  cwd: { type: "string" },
-  url: { type: "string" },
-  token: { type: "string" },
-} as const;
-
 /** A text is the reason why the command line is wrong. */
 function readServerArgs(args: readonly string[]) {
   try {
-    const { values, positionals } = readCommandLine({
-      args: [...args],
-      options: OPTIONS,
-      allowPositionals: true,
-    });
+    const { values, positionals } = parseRow({ options: AGENT_SERVER_OPTIONS }, args);
     const [name = "", ...all] = positionals;
     const request = REQUESTS[name];
     if (request === undefined) return `there is no "${name}"`;

@@ -91,9 +91,4 @@ describe("fermata audit", () => {
     const { exitCode, stderr } = await runIn("/nowhere", audit, ...args);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(why)]);
   });
-
-  it("explains itself", async () => {
-    const { exitCode, shown } = await runIn("/nowhere", audit, "--help");
-    expect([exitCode, shown]).toEqual([0, expect.stringMatching(/^Usage: fermata audit/)]);
-  });
 });

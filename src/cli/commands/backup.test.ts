@@ -2,8 +2,9 @@ import { mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { value } from "../../store/kit/expect.ts";
 import { keyOf, manifest, newSession } from "../../store/sample.fixture.ts";
+import { main } from "../main.ts";
 import { backup, restore } from "./backup.ts";
-import { runIn, servedFolder } from "./data-folder.fixture.ts";
+import { run, runIn, servedFolder } from "./data-folder.fixture.ts";
 
 /** A data directory with one session in it, whose server has stopped. */
 async function leftFolder() {
@@ -72,7 +73,7 @@ describe("fermata backup and restore", () => {
     ["backup", backup],
     ["restore", restore],
   ])("explain themselves: %s", async (name, command) => {
-    const help = await runIn("", command, "--help");
+    const help = await run(main, name, "--help");
     expect(help.shown).toMatch(new RegExp(`^Usage: fermata ${name} DIR \\[--data DIR\\]`));
     for (const [args, why] of [
       [[], "expected one directory"],

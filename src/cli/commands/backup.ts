@@ -4,76 +4,35 @@ import { changeEntry } from "../../session/audit/entries.ts";
 import type { BackupContents } from "../../store/sqlite/backup/contents.ts";
 import { restoreBackup } from "../../store/sqlite/backup/restore.ts";
 import { takeBackup } from "../../store/sqlite/backup/take.ts";
-import { readCommandLine } from "../command-line.ts";
 import { version } from "../output.ts";
 import { claimForRestore } from "../serve/data-claim.ts";
 import { checkBundledStore } from "../store-marker.ts";
-import {
-  type CommandOutput,
-  DATA_OPTIONS,
-  OPERATOR,
-  runCommand,
-  storeFolder,
-  wrong,
-} from "./data-command.ts";
-
-const BACKUP_USAGE = `Usage: fermata backup DIR [--data DIR]
-
-Copies all tenants with their sessions, journals, tokens and attachments into a new
-directory, beside a running server or without one. Each tenant is copied as it is at
-one moment. Only its owner may read the copy; it is as confidential as the data. A
-tenant that cannot be read is left out and named, and the exit code is then 1.
-
-The copy does not have config.json, agents.json, mcp.json and price tables.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-`;
-
-const RESTORE_USAGE = `Usage: fermata restore DIR [--data DIR]
-
-Restores a backup of "fermata backup" into a data directory that has no sessions yet,
-completely or not at all. First stop the server that uses the directory, and move old
-sessions away.
-
-Turns that ran at the time of the backup end as after a crash when the server starts,
-and waiting prompts run. Clients have to load their sessions again, and agents get the
-conversation again, because both may know of later events.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-`;
+import { BACKUP, RESTORE } from "../table/care.ts";
+import { type CommandOutput, OPERATOR, runCommand, storeFolder, wrong } from "./data-command.ts";
 
 /** Copies a data directory. */
 export function backup(args: readonly string[]): Promise<number> {
-  return runOnFolder({ name: "backup", usage: BACKUP_USAGE, act: takeCopy }, args);
+  return runOnFolder({ row: BACKUP, act: takeCopy }, args);
 }
 
 /** Makes a data directory from a backup. */
 export function restore(args: readonly string[]): Promise<number> {
-  return runOnFolder({ name: "restore", usage: RESTORE_USAGE, act: restoreCopy }, args);
+  return runOnFolder({ row: RESTORE, act: restoreCopy }, args);
 }
 
 /** A command that takes one directory, and works on a whole data directory. */
 interface FolderCommand {
-  readonly name: string;
-  readonly usage: string;
+  readonly row: typeof BACKUP | typeof RESTORE;
   act(folder: string, data: string): Promise<Result<CommandOutput>>;
 }
 
-function runOnFolder(
-  { name, usage, act }: FolderCommand,
-  args: readonly string[],
-): Promise<number> {
+function runOnFolder({ row, act }: FolderCommand, args: readonly string[]): Promise<number> {
   const read = (_: unknown, [folder = "", extra]: readonly string[]) => {
     if (folder === "" || extra !== undefined) return wrong("expected one directory");
     return ok((data: string) => act(folder, data));
   };
-  return runCommand({ name, usage, parse, read }, args);
+  return runCommand({ row, read }, args);
 }
-
-const parse = (args: readonly string[]) =>
-  readCommandLine({ args, options: DATA_OPTIONS, allowPositionals: true });
 
 async function takeCopy(target: string, data: string): Promise<Result<CommandOutput>> {
   const own = await checkBundledStore(data);

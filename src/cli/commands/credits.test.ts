@@ -233,9 +233,4 @@ describe("fermata credits", () => {
     const { exitCode, stderr } = await runIn("/nowhere", credits, "grant", "5");
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining("there is no")]);
   });
-
-  it("explains itself", async () => {
-    const { exitCode, shown } = await runIn("/nowhere", credits, "--help");
-    expect([exitCode, shown]).toEqual([0, expect.stringMatching(/^Usage: fermata credits bal/)]);
-  });
 });

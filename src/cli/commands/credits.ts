@@ -20,7 +20,9 @@ import {
   type UsageReport,
 } from "../../session/meter/index.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { expectedWord, oneOf, readCommandLine } from "../command-line.ts";
+import { expectedWord, oneOf } from "../command-line.ts";
+import type { RowValues } from "../parse-row.ts";
+import { CREDITS } from "../table/people.ts";
 import { balanceText, readCredits, usageText } from "./credits-text.ts";
 import {
   type CommandOutput,
@@ -28,49 +30,13 @@ import {
   inStore,
   OPERATOR,
   runCommand,
-  TENANT_OPTIONS,
   wrong,
 } from "./data-command.ts";
 import { readTenantName, requireReadableTenant, requireSpendingTenant } from "./tenant-lookup.ts";
 
-const CREDITS_USAGE = `Usage: fermata credits balance
-       fermata credits grant AMOUNT [--id ID] [--note TEXT]
-       fermata credits revoke ID [--note TEXT]
-       fermata credits limit granted|unlimited
-       fermata credits budget tenant|user:NAME AMOUNT|none [--month]
-       fermata credits statement [--from TIME] [--to TIME]
-       fermata credits usage [--by user|session|agent|model|day|month]
-                             [--from TIME] [--to TIME]
-
-Shows and changes what a tenant may spend, has spent and has reserved. An AMOUNT is
-whole micro-credits, as in 5000000, or credits, as in 5cr or 0.25cr; a credit is a
-million micro-credits. Tables are in credits. --json and the statement, which is CSV,
-have micro-credits. The command works beside a running server. A change counts from the
-next turn on. For waiting turns, and for a tenant that had neither a limit nor a budget,
-it counts within a minute.
-
-"revoke" takes all of a grant back, also if it is spent: the balance may go below zero,
-and no turn begins until further grants have made up for it.
-
-If the limit is "not set", that of the server counts (serve --tenant-credits). To set
-the budget of a session, use POST /credits/budgets/session:ID.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME  The tenant (local).
-  --id ID        Id of the grant, 1 to 128 letters, digits and . _ : -. The same grant
-                 with the same id counts once.
-  --note TEXT    Note of the grant, or of its revocation.
-  --month        The budget is for each calendar month (UTC), not in total.
-  --json         Print JSON, in micro-credits.
-  --by WORD      Grouping of the usage (day).
-  --from TIME    Only from this time on, as in 2026-05-01 or 2026-05-01T12:00Z.
-  --to TIME      Only before this time.
-`;
-
 /** Shows and changes what a tenant may spend. */
 export function credits(args: readonly string[]): Promise<number> {
-  return runCommand({ name: "credits", usage: CREDITS_USAGE, parse, read }, args);
+  return runCommand({ row: CREDITS, fault: negativeAmount, read }, args);
 }
 
 function read(flags: CreditsFlags, words: readonly string[]): Result<DataAction> {
@@ -172,27 +138,15 @@ type CreditsRequest =
   | { readonly act: "statement"; readonly period: Period }
   | { readonly act: "usage"; readonly wish: UsageQuery };
 
-const OPTIONS = {
-  ...TENANT_OPTIONS,
-  id: { type: "string" },
-  note: { type: "string" },
-  by: { type: "string" },
-  from: { type: "string" },
-  to: { type: "string" },
-  month: { type: "boolean" },
-  json: { type: "boolean" },
-} as const;
-
-const parse = (args: readonly string[]) => {
-  // Else a negative number would be taken for an unknown option.
+/** Else a negative number would be taken for an unknown option. */
+function negativeAmount(args: readonly string[]): string | null {
   const negative = args.find(
     (arg, at) => /^-\d/.test(arg) && !/^--[^=]+$/.test(args[at - 1] ?? ""),
   );
-  if (negative !== undefined) throw new Error(`${quoted(negative)} is not an amount; ${WHOLE}`);
-  return readCommandLine({ args, options: OPTIONS, allowPositionals: true });
-};
+  return negative === undefined ? null : `${quoted(negative)} is not an amount; ${WHOLE}`;
+}
 
-type CreditsFlags = ReturnType<typeof parse>["values"];
+type CreditsFlags = RowValues<typeof CREDITS>;
 
 const WHOLE = "amounts are whole micro-credits, as in 5000000, or credits, as in 5cr or 0.25cr";
 const ACTS = "balance, grant AMOUNT, revoke ID, limit, budget, statement or usage";
@@ -206,7 +160,7 @@ const TAKEN_BY = {
   to: ["statement", "usage"],
   month: ["budget"],
   json: ["balance", "grant", "revoke", "limit", "budget", "usage"],
-} as const satisfies Partial<Record<keyof typeof OPTIONS, readonly CreditsRequest["act"][]>>;
+} as const satisfies Partial<Record<keyof CreditsFlags, readonly CreditsRequest["act"][]>>;
 
 function readRequest(
   [act, ...words]: readonly string[],

@@ -1,23 +1,21 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { fail, ok } from "../../core/result.ts";
-import { readCommandLine } from "../command-line.ts";
-import {
-  type CommandOutput,
-  DATA_OPTIONS,
-  type DataCommand,
-  runCommand,
-  wrong,
-} from "./data-command.ts";
+import { type CommandRow, DATA_OPTIONS } from "../table/row.ts";
+import { type CommandOutput, type DataCommand, runCommand, wrong } from "./data-command.ts";
 import { runIn } from "./data-folder.fixture.ts";
 
-const parse = (args: readonly string[]) =>
-  readCommandLine({ args, options: DATA_OPTIONS, allowPositionals: true });
+const ROW = {
+  name: "look",
+  group: "Care of the data",
+  line: "Say where it is at work.",
+  usage: ["[--data DIR]"],
+  about: "",
+  options: DATA_OPTIONS,
+} as const satisfies CommandRow;
 
 /** A command that takes no words, and says where it was at work. */
-const LOOK: DataCommand<ReturnType<typeof parse>["values"]> = {
-  name: "look",
-  usage: "Usage: fermata look\n",
-  parse,
+const LOOK: DataCommand<typeof ROW> = {
+  row: ROW,
   read: (_, [word]) =>
     word === undefined
       ? ok(async (data) => ok({ shown: data }))
@@ -48,15 +46,9 @@ describe("a command about a data directory", () => {
     expect((await runIn("/there", look)).shown).toBe("/there\n");
   });
 
-  it.each(["--help", "-h"])("prints its usage for %s, whatever else it is given", async (flag) => {
-    const help = { exitCode: 0, shown: "Usage: fermata look\n", stderr: "" };
-    expect(await runIn("/there", look, flag, "twice")).toEqual(help);
-  });
-
   it.each([
     [["twice"], 'unexpected argument "twice"'],
     [["--nonsense"], "there is no option --nonsense"],
-    [["--help", "--nonsense"], "there is no option --nonsense"],
   ])("ends with 2 for %j, and says why and where to read more", async (args, why) => {
     const stderr = `fermata: look: ${why}; see "fermata look --help".`;
     expect(await runIn("/there", look, ...args)).toEqual({ exitCode: 2, shown: "", stderr });

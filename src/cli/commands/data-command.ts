@@ -7,39 +7,20 @@ import type { StoreSteps } from "../../store/operation.ts";
 import { sqliteStore } from "../../store/sqlite/store.ts";
 import type { SessionStore } from "../../store/store.ts";
 import { homeOf, messageOf } from "../home.ts";
+import { parseRow, type RowValues } from "../parse-row.ts";
 import { checkBundledStore } from "../store-marker.ts";
-
-/** The options of every command that works on a data directory. */
-export const DATA_OPTIONS = {
-  data: { type: "string" },
-  help: { type: "boolean", short: "h" },
-} as const;
-
-/** The options of every command that works on one tenant of it. */
-export const TENANT_OPTIONS = {
-  ...DATA_OPTIONS,
-  tenant: { type: "string", default: "local" },
-} as const;
+import type { CommandRow } from "../table/row.ts";
 
 /** The actor of every change that a command makes: the person with access to the directory. */
 export const OPERATOR = { kind: "operator" } as const;
 
-interface DataFlags {
-  readonly data?: string;
-  readonly help?: boolean;
-}
-
-/** A command that works on a data directory. */
-export interface DataCommand<Flags extends DataFlags> {
-  readonly name: string;
-  readonly usage: string;
-  /** Parses the command line, or throws. */
-  parse(args: readonly string[]): {
-    readonly values: Flags;
-    readonly positionals: readonly string[];
-  };
+/** A command that works on a data directory: a row of the table, and what it does. */
+export interface DataCommand<Row extends CommandRow> {
+  readonly row: Row;
+  /** What is wrong with the words as they are; null if nothing is. */
+  fault?(args: readonly string[]): string | null;
   /** Checks what was parsed, and returns what to do. */
-  read(flags: Flags, words: readonly string[]): Result<DataAction>;
+  read(flags: RowValues<Row>, words: readonly string[]): Result<DataAction>;
 }
 
 /** Works on the data directory at this path. */
@@ -55,20 +36,16 @@ export interface CommandOutput {
 }
 
 /** Runs a command and returns its exit code: 2 for a wrong command line, 1 for a failure. */
-export async function runCommand<Flags extends DataFlags>(
-  command: DataCommand<Flags>,
+export async function runCommand<const Row extends CommandRow>(
+  command: DataCommand<Row>,
   args: readonly string[],
 ): Promise<number> {
-  const { name, usage } = command;
+  const { name } = command.row;
   const action = readArgs(command, args);
   if (!action.ok) {
     const reason = sentenceOf(action.refusal);
     console.error(`fermata: ${name}: ${reason}; see "fermata ${name} --help".`);
     return 2;
-  }
-  if (action.value === "help") {
-    process.stdout.write(usage);
-    return 0;
   }
   const done = await action.value();
   if (!done.ok) {
@@ -76,22 +53,27 @@ export async function runCommand<Flags extends DataFlags>(
     return 1;
   }
   const { shown, notices = [], exitCode = 0 } = done.value;
-  if (shown !== undefined) process.stdout.write(`${shown}\n`);
+  if (shown !== undefined)
+    process.stdout.write(`${shown}
+`);
   for (const notice of notices) console.error(`fermata: ${notice}`);
   return exitCode;
 }
 
-function readArgs<Flags extends DataFlags>(
-  { parse, read }: DataCommand<Flags>,
+function readArgs<const Row extends CommandRow>(
+  { row, fault, read }: DataCommand<Row>,
   args: readonly string[],
-): Result<(() => ReturnType<DataAction>) | "help"> {
+): Result<() => ReturnType<DataAction>> {
+  const reason = fault?.(args) ?? null;
+  if (reason !== null) return wrong(reason);
   try {
-    const { values, positionals } = parse(args);
-    if (values.help) return ok("help");
+    const { values, positionals } = parseRow(row, args);
     const action = read(values, positionals);
     if (!action.ok) return action;
     const { env } = process;
-    return ok(() => action.value(values.data ?? env.FERMATA_DATA ?? homeOf(env)));
+    const data = "data" in values ? values.data : undefined;
+    const folder = typeof data === "string" ? data : (env.FERMATA_DATA ?? homeOf(env));
+    return ok(() => action.value(folder));
   } catch (thrown) {
     return wrong(messageOf(thrown));
   }

@@ -12,9 +12,10 @@ import type { StoredSlot } from "../../extension/slot.ts";
 import { fileFault } from "../../platform/file-fault.ts";
 import { canonical } from "../../platform/folder.ts";
 import { parseJson } from "../../wire/operator-json.ts";
-import { expectedWord, readCommandLine } from "../command-line.ts";
+import { expectedWord } from "../command-line.ts";
 import { homeOf } from "../home.ts";
 import { tableText, version } from "../output.ts";
+import type { RowValues } from "../parse-row.ts";
 import {
   codeFolders,
   faultText,
@@ -22,59 +23,15 @@ import {
   readExtensions,
 } from "../serve/extensions.ts";
 import { readServeOptions } from "../serve/read-options.ts";
+import { EXTENSIONS } from "../table/agents.ts";
 import { type CommandOutput, runCommand, wrong } from "./data-command.ts";
 import { newExtension } from "./extension-skeleton.ts";
 
-const EXTENSIONS_USAGE = `Usage: fermata extensions list [--workspace DIR] [--json]
-       fermata extensions new NAME [--typescript]
-       fermata extensions check PATH [--config JSON] [--slot FILE] [--json]
-
-Lists the extensions that sessions of a workspace have, or could have, and helps authors with
-theirs; see docs/extensions.md.
-
-  list           Each with its version, where it is from, whether its code is trusted, and
-                 whether it is on. Below the table: why one is not loaded, and what to do.
-  new            Write a working extension with a test into the folder NAME.
-  check          Say all that is wrong with the extension in the folder PATH. This runs its
-                 code, in a session of its own with an empty workspace.
-
-Options:
-  --workspace DIR
-                 The workspace (that of the server's options, else this directory).
-  --extension-config FILE
-                 As that of "fermata serve" (~/.fermata/extensions.json).
-  --typescript   Write it in TypeScript, which Node runs from 22.18 on.
-  --config JSON  Check it with this configuration ({}).
-  --slot FILE    Check that it takes this slot of an older version:
-                 {"version": "1.0.0", "value": ...}
-  --json         Print JSON, for programs.
-`;
-
-const EXTENSIONS_OPTIONS = {
-  help: { type: "boolean", short: "h" },
-  workspace: { type: "string" },
-  "extension-config": { type: "string" },
-  typescript: { type: "boolean" },
-  config: { type: "string" },
-  slot: { type: "string" },
-  json: { type: "boolean" },
-} as const;
-
-interface ExtensionsFlags {
-  readonly help?: boolean;
-  readonly workspace?: string;
-  readonly "extension-config"?: string;
-  readonly typescript?: boolean;
-  readonly config?: string;
-  readonly slot?: string;
-  readonly json?: boolean;
-}
+type ExtensionsFlags = RowValues<typeof EXTENSIONS>;
 
 /** Shows extensions to operators, and helps authors with theirs. */
 export function extensions(args: readonly string[]): Promise<number> {
-  const parse = (words: readonly string[]) =>
-    readCommandLine({ args: words, options: EXTENSIONS_OPTIONS, allowPositionals: true });
-  return runCommand({ name: "extensions", usage: EXTENSIONS_USAGE, parse, read }, args);
+  return runCommand({ row: EXTENSIONS, read }, args);
 }
 
 type ExtensionsAction = () => Promise<Result<CommandOutput>>;

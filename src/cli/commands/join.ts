@@ -3,20 +3,9 @@ import { isIP } from "node:net";
 import { dirname, join as joinPath } from "node:path";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { JOIN_ANSWER_MS_MAX } from "../../core/limits.ts";
-import { readCommandLine } from "../command-line.ts";
 import { homeOf, messageOf } from "../home.ts";
-
-const JOIN_USAGE = `Usage: fermata join CODE [--url URL] [--save FILE]
-
-Redeems an invitation: you become a member of its tenant, and your token is saved in a
-file that only you can read. A code works once. Give - to read it from the input.
-
-Options:
-  --url URL    Address of the server (http://127.0.0.1:4170, or FERMATA_URL).
-  --save FILE  File for the token (~/.fermata/tokens/HOST_PORT; for ~/.fermata, see
-               FERMATA_HOME). It must not exist.
-  --insecure   Allow plain http to another machine: others on the way can read the token.
-`;
+import { parseRow } from "../parse-row.ts";
+import { JOIN } from "../table/people.ts";
 
 interface JoinRequest {
   readonly code: string;
@@ -26,10 +15,6 @@ interface JoinRequest {
 
 /** Redeems an invitation, and saves the token that it gives. */
 export async function join(args: readonly string[]): Promise<number> {
-  if (args.some((word) => word === "--help" || word === "-h")) {
-    process.stdout.write(JOIN_USAGE);
-    return 0;
-  }
   const request = readJoin(args, process.env);
   if (typeof request === "string") {
     console.error(`fermata: join: ${request}; see "fermata join --help".`);
@@ -39,17 +24,10 @@ export async function join(args: readonly string[]): Promise<number> {
   return redeem({ ...request, code });
 }
 
-const OPTIONS = {
-  url: { type: "string" },
-  save: { type: "string" },
-  insecure: { type: "boolean" },
-} as const;
-
 /** A text is the reason why the command line is wrong. */
 function readJoin(args: readonly string[], env: NodeJS.ProcessEnv): JoinRequest | string {
   try {
-    const parsed = readCommandLine({ args: [...args], options: OPTIONS, allowPositionals: true });
-    const { values, positionals } = parsed;
+    const { values, positionals } = parseRow(JOIN, args);
     const [code, extra] = positionals;
     if (code === undefined || extra !== undefined) return "expected one code";
     const address = values.url ?? env.FERMATA_URL ?? "http://127.0.0.1:4170";

@@ -127,9 +127,4 @@ describe("fermata members", () => {
     const { exitCode, stderr } = await runIn("/nowhere", members, ...args);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(why)]);
   });
-
-  it("explains itself", async () => {
-    const { exitCode, shown } = await runIn("/nowhere", members, "--help");
-    expect([exitCode, shown]).toEqual([0, expect.stringMatching(/^Usage: fermata members list/)]);
-  });
 });

@@ -8,8 +8,10 @@ import { Members } from "../../server/identity/members.ts";
 import { Tokens } from "../../server/identity/tokens.ts";
 import type { Member } from "../../session/index.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { expectedWord, oneOf, readCommandLine } from "../command-line.ts";
+import { expectedWord, oneOf } from "../command-line.ts";
 import { minuteOf, tableText } from "../output.ts";
+import type { RowValues } from "../parse-row.ts";
+import { MEMBERS } from "../table/people.ts";
 import {
   type CommandOutput,
   type DataAction,
@@ -17,45 +19,19 @@ import {
   inStore,
   OPERATOR,
   runCommand,
-  TENANT_OPTIONS,
   wrong,
 } from "./data-command.ts";
 import { addingMember, readTenantName, requireReadableTenant } from "./tenant-lookup.ts";
 
-const MEMBERS_USAGE = `Usage: fermata members list
-       fermata members set USER ROLE
-       fermata members remove USER
-       fermata members invite USER ROLE [--expires TIME]
-       fermata members invitations
-       fermata members uninvite ID
-
-Lists and changes the members of a tenant. A role is owner, admin, member or viewer.
-The command works beside a running server, and a change counts from the next request
-on. The audit records it. A removed member loses all tokens. The last owner stays.
-
-"invite" prints a code for a new member, once; the server keeps only its hash. The
-member redeems it with "fermata join CODE --url URL" and gets a token of their own.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME  The tenant (local).
-  --expires TIME How long an invitation works, as in 12h or 7d (7d; at most 30d).
-`;
-
 /** Lists, adds, changes and removes the members of a tenant. */
 export function members(args: readonly string[]): Promise<number> {
-  return runCommand({ name: "members", usage: MEMBERS_USAGE, parse, read }, args);
+  return runCommand({ row: MEMBERS, read }, args);
 }
-
-const OPTIONS = { ...TENANT_OPTIONS, expires: { type: "string" } } as const;
-
-const parse = (args: readonly string[]) =>
-  readCommandLine({ args, options: OPTIONS, allowPositionals: true });
 
 type MembersAction = (store: SessionStore, tenantId: TenantId) => Promise<Result<CommandOutput>>;
 
 function read(
-  { tenant, expires }: ReturnType<typeof parse>["values"],
+  { tenant, expires }: RowValues<typeof MEMBERS>,
   words: readonly string[],
 ): Result<DataAction> {
   const tenantId = readTenantName(tenant);

@@ -7,56 +7,28 @@ import { firstProblem } from "../../server/http/request-schema.ts";
 import { policyBody, policyOf } from "../../session/index.ts";
 import { policyFields, TenantPolicies } from "../../session/tenant/tenant-policies.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { expectedWord, readCommandLine } from "../command-line.ts";
+import { expectedWord } from "../command-line.ts";
 import { tableText } from "../output.ts";
+import type { RowValues } from "../parse-row.ts";
+import { POLICY } from "../table/people.ts";
 import {
   type CommandOutput,
   type DataAction,
   inStore,
   OPERATOR,
   runCommand,
-  TENANT_OPTIONS,
   wrong,
 } from "./data-command.ts";
 import { readTenantName, requireReadableTenant } from "./tenant-lookup.ts";
 
-const POLICY_USAGE = `Usage: fermata policy show
-       fermata policy set ROLE.FIELD=VALUE ... [visibility=VALUE]
-       fermata policy reset
-
-Shows and sets what the users of a tenant may have at most, by role: owner, admin, member.
-Without a policy it binds members only: mode allowlist, autonomy balanced. The command works
-beside a running server. A change binds open sessions at once, and the audit records it.
-
-Fields of a role:
-  mode          The highest security mode: ask, allowlist or yolo.
-  autonomy      The highest autonomy: manual, supervised, balanced or autonomous.
-  agents        The agents, separated by commas; "any" or "none".
-  models        The models, likewise. With a list, a session has to name its model.
-  skills        The skills that may be called by name, likewise.
-  selfApproval  Whether users may approve what their own prompts ask for: yes or no.
-
-  visibility    Who sees a new session by default: tenant or private.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME  The tenant (local).
-`;
-
 /** Shows and sets the policy of a tenant. */
 export function policy(args: readonly string[]): Promise<number> {
-  return runCommand({ name: "policy", usage: POLICY_USAGE, parse, read }, args);
+  return runCommand({ row: POLICY, read }, args);
 }
-
-const parse = (args: readonly string[]) =>
-  readCommandLine({ args, options: TENANT_OPTIONS, allowPositionals: true });
 
 type PolicyAction = (store: SessionStore, tenantId: TenantId) => Promise<Result<CommandOutput>>;
 
-function read(
-  { tenant }: ReturnType<typeof parse>["values"],
-  words: readonly string[],
-): Result<DataAction> {
+function read({ tenant }: RowValues<typeof POLICY>, words: readonly string[]): Result<DataAction> {
   const tenantId = readTenantName(tenant);
   if (!tenantId.ok) return tenantId;
   const action = readAction(words);

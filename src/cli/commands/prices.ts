@@ -3,39 +3,15 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import { unknownAgent } from "../../core/agent-name.ts";
 import { errorBody, sentenceOf } from "../../core/error.ts";
 import type { PriceTable } from "../../session/meter/index.ts";
-import { readCommandLine, unknownWord } from "../command-line.ts";
+import { unknownWord } from "../command-line.ts";
 import { agentProfiles, homeOf, messageOf } from "../home.ts";
 import { tableText } from "../output.ts";
+import { parseRow } from "../parse-row.ts";
 import { readPriceFile } from "../serve/operator-files.ts";
 import { readServeOptions } from "../serve/read-options.ts";
-import {
-  AGENT_START_OPTIONS,
-  type AgentsQuery,
-  agentStartArgs,
-  readAgentsQuery,
-} from "./agent-secrets.ts";
+import { PRICES } from "../table/people.ts";
+import { type AgentsQuery, agentStartArgs, readAgentsQuery } from "./agent-secrets.ts";
 import { type OfferedModels, offeredModels } from "./agent-trial.ts";
-
-const PRICES_USAGE = `Usage: fermata prices [--prices FILE] [--json]
-       fermata prices check [AGENT...] [options]
-
-Without "check", prints the prices of models, and from when and where they are.
-
-  check [AGENT...]
-                 Start each installed agent (or those named), make a session, and print
-                 which price each of its models meets. Exits with 1 if a model has none:
-                 under a limit or a budget its turns are refused (402 price_unknown).
-
-Options:
-  --prices FILE  Your prices, as for "fermata serve" (FERMATA_PRICES, or prices in
-                 config.json). It overrides the defaults, or replaces them with
-                 "defaults": false in the file; see docs/protocol.md.
-  --json         Print JSON.
-
-Options of "check", as those of "fermata agents NAME" and of a server's config.json:
-  --agent-user NAME|UID:GID, --agent-home DIR, --agent-homes DIR, --agent-env NAME,
-  --secrets-dir DIR, --tenant TENANT, --user USER
-`;
 
 interface PricesRequest {
   readonly agents: readonly string[];
@@ -46,10 +22,6 @@ interface PricesRequest {
 }
 
 export async function prices(args: readonly string[]): Promise<number> {
-  if (args.includes("--help") || args.includes("-h")) {
-    process.stdout.write(PRICES_USAGE);
-    return 0;
-  }
   const request = await readRequest(args);
   if (typeof request === "string") {
     console.error(`fermata: prices: ${request}; see "fermata prices --help".`);
@@ -63,17 +35,10 @@ export async function prices(args: readonly string[]): Promise<number> {
   return check(table.value, profiles.value, request, request.query);
 }
 
-const OPTIONS = {
-  prices: { type: "string" },
-  json: { type: "boolean" },
-  ...AGENT_START_OPTIONS,
-} as const;
-
 /** A text is the reason why the command line is wrong. */
 async function readRequest(args: readonly string[]): Promise<PricesRequest | string> {
   try {
-    const all = { args: [...args], options: OPTIONS, allowPositionals: true } as const;
-    const { values, positionals } = readCommandLine(all);
+    const { values, positionals } = parseRow(PRICES, args);
     const [word, ...agents] = positionals;
     if (word !== undefined && word !== "check") return unknownWord(word, ["check"]);
     const served = await readServeOptions([], process.env);

@@ -8,7 +8,6 @@ import type { RunningServer } from "../serve/assemble.ts";
 import { openSecrets, prepareHomes } from "../serve/credentials.ts";
 import { claimData, type DataClaim, NOTHING_CLAIMED } from "../serve/data-claim.ts";
 import { checkExtensions, codeFolders, readExtensions } from "../serve/extensions.ts";
-import { serveHelp } from "../serve/help.ts";
 import { openLog } from "../serve/log.ts";
 import { readJwtAuthenticator, readMcpConfig, readPriceFile } from "../serve/operator-files.ts";
 import type { ServeOptions } from "../serve/options.ts";
@@ -35,10 +34,6 @@ import {
 import { chooseWorkspace } from "../serve/workspace.ts";
 
 export async function serve(args: readonly string[]): Promise<number> {
-  if (args.includes("--help") || args.includes("-h")) {
-    process.stdout.write(serveHelp());
-    return 0;
-  }
   if (args.includes("--version") || args.includes("-V")) {
     process.stdout.write(`${version()}\n`);
     return 0;

@@ -98,15 +98,6 @@ describe("P5: fermata seize", () => {
       expect(stderr).toContain('see "fermata seize --help"');
     },
   );
-
-  it("explains itself", async () => {
-    const folder = await emptyFolder();
-    const { exitCode, shown } = await runIn(folder, seize, "--help");
-    expect({ exitCode, first: shown.split("\n")[0] }).toEqual({
-      exitCode: 0,
-      first: "Usage: fermata seize ID [--data DIR] [--tenant NAME]",
-    });
-  });
 });
 
 describe("fermata repair", () => {

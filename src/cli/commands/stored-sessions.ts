@@ -13,64 +13,30 @@ import type {
   SessionStore,
   StoredRecord,
 } from "../../store/store.ts";
-import { readCommandLine } from "../command-line.ts";
-import {
-  type DataAction,
-  inStore,
-  OPERATOR,
-  runCommand,
-  TENANT_OPTIONS,
-  wrong,
-} from "./data-command.ts";
-
-const SEIZE_USAGE = `Usage: fermata seize ID [--data DIR] [--tenant NAME]
-
-Frees a session whose server is gone for good, where Fermata cannot know that, as
-after a move to another machine or a new host name. The audit records it.
-
-Be sure that the server is gone. One that still runs loses the session: the store
-refuses its later writes. A server that runs on this machine keeps its sessions.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME  The tenant of the session (local).
-`;
-
-const REPAIR_USAGE = `Usage: fermata repair ID [--data DIR] [--tenant NAME]
-
-Cuts the log of a session before its first unreadable event, so that the session can
-be opened again. The events after it are lost. A log that can be read to its end
-stays as it is. The audit records the cut.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME  The tenant of the session (local).
-`;
+import type { RowValues } from "../parse-row.ts";
+import { REPAIR, SEIZE } from "../table/care.ts";
+import { type DataAction, inStore, OPERATOR, runCommand, wrong } from "./data-command.ts";
 
 /** Takes a session from a server that the operator knows to be gone, and leaves it free. */
 export function seize(args: readonly string[]): Promise<number> {
-  return runOnSession({ name: "seize", usage: SEIZE_USAGE, act: seizeSession }, args);
+  return runOnSession({ row: SEIZE, act: seizeSession }, args);
 }
 
 /** Cuts the damaged end off a session's log. */
 export function repair(args: readonly string[]): Promise<number> {
-  return runOnSession({ name: "repair", usage: REPAIR_USAGE, act: repairSession }, args);
+  return runOnSession({ row: REPAIR, act: repairSession }, args);
 }
 
 /** A command about one session, beside its server or without one. */
 interface SessionCommand {
-  readonly name: string;
-  readonly usage: string;
+  readonly row: typeof SEIZE | typeof REPAIR;
   /** Answers with the sentence to print. */
   act(store: SessionStore, key: SessionKey): Promise<Result<string>>;
 }
 
-function runOnSession(
-  { name, usage, act }: SessionCommand,
-  args: readonly string[],
-): Promise<number> {
+function runOnSession({ row, act }: SessionCommand, args: readonly string[]): Promise<number> {
   const read = (
-    { tenant }: ReturnType<typeof parse>["values"],
+    { tenant }: RowValues<typeof SEIZE>,
     [id = "", extra]: readonly string[],
   ): Result<DataAction> => {
     const tenantId = parseTenantId(tenant);
@@ -83,11 +49,8 @@ function runOnSession(
       return done.ok ? ok({ shown: done.value }) : done;
     });
   };
-  return runCommand({ name, usage, parse, read }, args);
+  return runCommand({ row, read }, args);
 }
-
-const parse = (args: readonly string[]) =>
-  readCommandLine({ args, options: TENANT_OPTIONS, allowPositionals: true });
 
 /** The audit entry for what an operator did to a session. */
 function operatorEntry(

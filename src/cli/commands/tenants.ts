@@ -10,11 +10,12 @@ import { SessionLocator } from "../../store/locator.ts";
 import { tenantFolder } from "../../store/sqlite/database.ts";
 import { openersOf, unreadableIn } from "../../store/sqlite/openers.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { expectedWord, readCommandLine } from "../command-line.ts";
+import { expectedWord } from "../command-line.ts";
 import { tableText } from "../output.ts";
+import type { RowValues } from "../parse-row.ts";
+import { TENANTS } from "../table/people.ts";
 import {
   type CommandOutput,
-  DATA_OPTIONS,
   type DataAction,
   inStore,
   runCommand,
@@ -23,36 +24,13 @@ import {
 } from "./data-command.ts";
 import { readTenantName, requireTenant } from "./tenant-lookup.ts";
 
-const TENANTS_USAGE = `Usage: fermata tenants list
-       fermata tenants delete NAME --yes
-
-Lists the tenants of a data directory, or deletes one for good: its sessions, journals
-and audit, credits, members, tokens and workspaces. Without --yes it only says what it
-would delete.
-
-It deletes nothing while a server uses the directory. Stop the server first, or let an
-owner of the tenant send DELETE /tenant.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-  --yes          Delete the tenant.
-`;
-
-const OPTIONS = {
-  ...DATA_OPTIONS,
-  yes: { type: "boolean", default: false },
-} as const;
-
 /** Lists tenants, or deletes one. */
 export function tenants(args: readonly string[]): Promise<number> {
-  return runCommand({ name: "tenants", usage: TENANTS_USAGE, parse, read }, args);
+  return runCommand({ row: TENANTS, read }, args);
 }
 
-const parse = (args: readonly string[]) =>
-  readCommandLine({ args, options: OPTIONS, allowPositionals: true });
-
 function read(
-  { yes: isSure }: ReturnType<typeof parse>["values"],
+  { yes: isSure }: RowValues<typeof TENANTS>,
   words: readonly string[],
 ): Result<DataAction> {
   const [verb, name, ...more] = words;

@@ -144,11 +144,4 @@ describe("fermata tokens", () => {
     expect(stderr).toContain(why);
     expect(existsSync(folder)).toBe(false);
   });
-
-  it("explains itself", async () => {
-    const { run } = await unmade();
-    const { exitCode, shown } = await run("--help");
-    expect(exitCode).toBe(0);
-    expect(shown).toMatch(/^Usage: fermata tokens create/);
-  });
 });

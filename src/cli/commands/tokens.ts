@@ -6,8 +6,10 @@ import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { Members } from "../../server/identity/members.ts";
 import { type IssuedToken, isInUse, type KeptToken, Tokens } from "../../server/identity/tokens.ts";
 import type { SessionStore } from "../../store/store.ts";
-import { expectedWord, oneOf, readCommandLine } from "../command-line.ts";
+import { expectedWord, oneOf } from "../command-line.ts";
 import { minuteOf, tableText } from "../output.ts";
+import type { RowValues } from "../parse-row.ts";
+import { TOKENS } from "../table/people.ts";
 import {
   type CommandOutput,
   type DataAction,
@@ -16,33 +18,13 @@ import {
   inStore,
   OPERATOR,
   runCommand,
-  TENANT_OPTIONS,
   wrong,
 } from "./data-command.ts";
 import { addingMember, readTenantName, requireReadableTenant } from "./tenant-lookup.ts";
 
-const TOKENS_USAGE = `Usage: fermata tokens create --user NAME --role ROLE [options]
-       fermata tokens list | revoke ID | rotate ID [options]
-
-Makes, lists, revokes and rotates the tokens of users, beside a running server or
-before the first one. A new token is printed once; the server keeps only its hash.
-
-Once there is a token, a server that starts requires one from every caller, on this
-machine too. A server that already runs without tokens requires none until it restarts.
-
-Options:
-  --data DIR      The server's data directory (~/.fermata, or FERMATA_DATA).
-  --tenant NAME   The tenant (local).
-  --user NAME     The user of a new token, who becomes a member if they are none.
-  --role ROLE     owner, admin, member or viewer; at most the role of the member.
-  --name TEXT     A name for the list.
-  --expires TIME  When it expires, as in 12h or 90d (never).
-  --grace TIME    How long the old secret of a rotated token stays valid (0s).
-`;
-
 /** Makes, lists, revokes and rotates the tokens of a tenant. */
 export function tokens(args: readonly string[]): Promise<number> {
-  return runCommand({ name: "tokens", usage: TOKENS_USAGE, parse, read }, args);
+  return runCommand({ row: TOKENS, read }, args);
 }
 
 /** The first token makes the store. */
@@ -134,19 +116,7 @@ type TokensRequest =
       readonly lifeMs: number | null;
     };
 
-const OPTIONS = {
-  ...TENANT_OPTIONS,
-  user: { type: "string" },
-  role: { type: "string" },
-  name: { type: "string" },
-  expires: { type: "string" },
-  grace: { type: "string" },
-} as const;
-
-const parse = (args: readonly string[]) =>
-  readCommandLine({ args, options: OPTIONS, allowPositionals: true });
-
-type TokensFlags = ReturnType<typeof parse>["values"];
+type TokensFlags = RowValues<typeof TOKENS>;
 
 function readRequest(
   [act, id, ...more]: readonly string[],

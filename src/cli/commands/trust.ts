@@ -8,48 +8,24 @@ import { type FoundExtension, lookAt } from "../../extension/discovery/discovery
 import { type TrustedCode, TrustList } from "../../extension/discovery/trust.ts";
 import { fileFault } from "../../platform/file-fault.ts";
 import { canonical } from "../../platform/folder.ts";
-import { readCommandLine } from "../command-line.ts";
 import { homeOf } from "../home.ts";
 import { minuteOf, tableText, version } from "../output.ts";
+import type { RowValues } from "../parse-row.ts";
 import { extensionFolders } from "../serve/extensions.ts";
+import { TRUST } from "../table/agents.ts";
 import { type CommandOutput, runCommand, wrong } from "./data-command.ts";
-
-const TRUST_USAGE = `Usage: fermata trust PATH
-       fermata trust --list
-       fermata trust --remove ID
-
-Lets the code of an extension run: PATH is its folder. Code is trusted by its content, with
-each file of the folder, so when any of it changes it has to be trusted again. Look at what
-others wrote before: an extension may do on this machine what the server may. Sessions that
-begin from then on have it; see docs/extensions.md.
-
-Options:
-  --list         List what is trusted, and whether it is still what is there.
-  --remove ID    Trust no code of this extension any more.
-`;
-
-const TRUST_OPTIONS = {
-  help: { type: "boolean", short: "h" },
-  list: { type: "boolean" },
-  remove: { type: "string" },
-} as const;
-
-interface TrustFlags {
-  readonly help?: boolean;
-  readonly list?: boolean;
-  readonly remove?: string;
-}
 
 /** Says which code of extensions may run. */
 export function trust(args: readonly string[]): Promise<number> {
-  const parse = (words: readonly string[]) =>
-    readCommandLine({ args: words, options: TRUST_OPTIONS, allowPositionals: true });
-  return runCommand({ name: "trust", usage: TRUST_USAGE, parse, read }, args);
+  return runCommand({ row: TRUST, read }, args);
 }
 
 type TrustAction = () => Promise<Result<CommandOutput>>;
 
-function read({ list, remove }: TrustFlags, paths: readonly string[]): Result<TrustAction> {
+function read(
+  { list, remove }: RowValues<typeof TRUST>,
+  paths: readonly string[],
+): Result<TrustAction> {
   const [path, extra] = paths;
   const home = resolve(homeOf(process.env));
   const isOne =

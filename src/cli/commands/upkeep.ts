@@ -7,51 +7,20 @@ import { SessionLocator } from "../../store/index.ts";
 import { tenantsFolder } from "../../store/sqlite/database.ts";
 import { type Vacuumed, vacuumTenants } from "../../store/sqlite/vacuum.ts";
 import type { SessionKey } from "../../store/store.ts";
-import { readCommandLine } from "../command-line.ts";
+import type { RowValues } from "../parse-row.ts";
 import { locatedFolder } from "../serve/store.ts";
 import { checkBundledStore } from "../store-marker.ts";
-import {
-  type CommandOutput,
-  DATA_OPTIONS,
-  inStore,
-  runCommand,
-  storeFolder,
-  wrong,
-} from "./data-command.ts";
-
-const MISSING_USAGE = `Usage: fermata missing [--forget] [--data DIR]
-
-Lists the sessions that were stored once and that the store does not have any more, as
-after a lost or damaged database: one line each, with the tenant and the id. It works
-beside a running server. The exit code is 1 if there are any. A tenant whose whole
-database is gone has a line of its own, with - for the id.
-
-To get them back, restore a backup. With --forget their notes are deleted, so that the
-server's health does not speak of them any more.
-
-Options:
-  --forget       Delete the notes of these sessions.
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-`;
-
-const MISSING_OPTIONS = { ...DATA_OPTIONS, forget: { type: "boolean" } } as const;
-
-interface MissingFlags {
-  readonly data?: string;
-  readonly help?: boolean;
-  readonly forget?: boolean;
-}
+import { MISSING, VACUUM } from "../table/care.ts";
+import { type CommandOutput, inStore, runCommand, storeFolder, wrong } from "./data-command.ts";
 
 /** Lists the sessions that the store lacks. */
 export function missing(args: readonly string[]): Promise<number> {
-  const parse = (words: readonly string[]) =>
-    readCommandLine({ args: words, options: MISSING_OPTIONS, allowPositionals: true });
-  const read = (flags: MissingFlags, [extra]: readonly string[]) => {
+  const read = (flags: RowValues<typeof MISSING>, [extra]: readonly string[]) => {
     const { forget = false } = flags;
     if (extra !== undefined) return wrong(`"${extra}" is too much`);
     return ok((data: string) => listMissing(data, forget));
   };
-  return runCommand({ name: "missing", usage: MISSING_USAGE, parse, read }, args);
+  return runCommand({ row: MISSING, read }, args);
 }
 
 function listMissing(data: string, isForgotten: boolean): Promise<Result<CommandOutput>> {
@@ -92,26 +61,13 @@ async function forgetAll(
   return DONE;
 }
 
-const VACUUM_USAGE = `Usage: fermata vacuum [--data DIR]
-
-Gives the disk back what deleted sessions have left in the databases of all tenants,
-and says how much that is. The server does so by itself after each deletion, except in
-databases that an earlier version has made. Those are written anew, once: stop the
-server for that, and have as much free space as the largest database takes.
-
-Options:
-  --data DIR     The server's data directory (~/.fermata, or FERMATA_DATA).
-`;
-
 /** Makes the databases of a data directory as small as their content. */
 export function vacuum(args: readonly string[]): Promise<number> {
-  const parse = (words: readonly string[]) =>
-    readCommandLine({ args: words, options: DATA_OPTIONS, allowPositionals: true });
   const read = (_: unknown, [extra]: readonly string[]) => {
     if (extra !== undefined) return wrong(`"${extra}" is too much`);
     return ok(vacuumAll);
   };
-  return runCommand({ name: "vacuum", usage: VACUUM_USAGE, parse, read }, args);
+  return runCommand({ row: VACUUM, read }, args);
 }
 
 async function vacuumAll(data: string): Promise<Result<CommandOutput>> {

@@ -243,3 +243,33 @@ export function isOptionName(name: string): name is OptionName {
 export function variableOf(name: string): string {
   return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
 }
+
+const ALWAYS = `
+  -h, --help
+        Print this help
+  -V, --version
+        Print the version
+`;
+
+/** The headings of the help, by the option below each. */
+const HEADINGS: Partial<Record<OptionName, string>> = {
+  hostname: "Network and access",
+  workspace: "Sessions",
+  "event-ring-size": "Events",
+  agent: "Agents",
+  prices: "Credits",
+  store: "Storage and log",
+};
+
+/** The options of `fermata serve`, as its help lists them. */
+export function serveOptionsText(): string {
+  return `\nOptions (defaults in parentheses):\n${OPTION_NAMES.map(optionText).join("")}${ALWAYS}`;
+}
+
+function optionText(name: OptionName): string {
+  const { placeholder, short, help } = OPTIONS[name];
+  const heading = HEADINGS[name];
+  const flag = `${short === null ? "" : `-${short}, `}--${name}`;
+  const value = placeholder === null ? "" : ` ${placeholder}`;
+  return `${heading === undefined ? "" : `\n${heading}:\n`}  ${flag}${value}\n        ${help}\n`;
+}
