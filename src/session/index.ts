@@ -21,7 +21,7 @@ export { AUDIT_ACTS, type ChangeAct, details } from "./audit/audited.ts";
 export { changeEntry, type Steward } from "./audit/entries.ts";
 export { type Batch, type Chunk, type Notice, notice, streamError } from "./bus/frame.ts";
 export type { StreamEnd } from "./bus/subscription.ts";
-export { EXPORT_FORMATS, isExportFormat } from "./export/export.ts";
+export { EXPORT_FORMAT_NAMES } from "./export/export.ts";
 export type { HealthReason } from "./health/health.ts";
 export { type Recovery, type RecoveryProgress, reconcileStaleSessions } from "./life/recovery.ts";
 export {

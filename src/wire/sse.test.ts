@@ -1,12 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  HEARTBEAT,
-  readEventEpoch,
-  readLastEventId,
-  readMaxQueued,
-  retryLine,
-  sseFrame,
-} from "./sse.ts";
+import { HEARTBEAT, readEventEpoch, readLastEventId, retryLine, sseFrame } from "./sse.ts";
 
 describe("a frame", () => {
   it("has the id, the type and the text as it is stored", () => {
@@ -71,19 +64,5 @@ describe("what a client asks of a stream", () => {
     [null, null],
   ])("the epoch %j is read as %j", (header, epoch) => {
     expect(readEventEpoch(header)).toBe(epoch);
-  });
-
-  it.each([
-    [null, null],
-    ["16", 16],
-    ["2048", 2_048],
-    ["15", "invalid"],
-    ["2049", "invalid"],
-    ["", "invalid"],
-    ["1e2", "invalid"],
-    ["-16", "invalid"],
-    ["99999999999999999999", "invalid"],
-  ])("maxQueued %j is read as %j", (text, frames) => {
-    expect(readMaxQueued(text, { min: 16, max: 2_048 })).toBe(frames);
   });
 });

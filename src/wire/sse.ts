@@ -60,13 +60,3 @@ export function readLastEventId(header: string | null): number | null {
 export function readEventEpoch(header: string | null): string | null {
   return header !== null && /^[A-Za-z0-9_-]{1,64}$/.test(header) ? header : null;
 }
-
-/** How many frames may be queued for the client; null leaves it to the server. */
-export function readMaxQueued(
-  text: string | null,
-  { min, max }: { readonly min: number; readonly max: number },
-): number | null | "invalid" {
-  if (text === null) return null;
-  const frames = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  return frames >= min && frames <= max ? frames : "invalid";
-}

@@ -62,6 +62,9 @@ export type ReadyAnswer =
       readonly epoch: string | null;
     });
 
+/** An answer whose text is all there. */
+export type WholeText = Extract<ReadyAnswer, { readonly kind: "json" | "html" }>;
+
 export function json(status: number, body: object, headers: AnswerHeaders = {}): ReadyAnswer {
   return { kind: "json", status, text: JSON.stringify(body), headers };
 }
@@ -87,7 +90,7 @@ export function empty(headers: AnswerHeaders = {}): Answer {
   return { kind: "empty", headers };
 }
 
-export function html(status: number, text: string, headers: AnswerHeaders): Answer {
+export function html(status: number, text: string, headers: AnswerHeaders): WholeText {
   return { kind: "html", status, text, headers };
 }
 

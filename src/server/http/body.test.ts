@@ -15,7 +15,7 @@ import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { json } from "./answer.ts";
 import { BodyReader } from "./body.ts";
 import { route } from "./route.ts";
-import { bodyOf, closeServers, mirror, serve } from "./server.fixture.ts";
+import { bodyOf, closeServers, mirror, serve, UNDESCRIBED } from "./server.fixture.ts";
 
 afterEach(closeServers);
 
@@ -41,6 +41,7 @@ describe("a JSON body", () => {
     const handled = route({
       method: "POST",
       path: "/handled",
+      about: UNDESCRIBED,
       needs: null,
       handle: async () => {
         steps.push("handled");
@@ -206,6 +207,7 @@ describe("P10: the size of a body", () => {
     const holding = route({
       method: "POST",
       path: "/hold",
+      about: UNDESCRIBED,
       gate: "caller",
       needs: null,
       clientId: "ignored",

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { events, json } from "./answer.ts";
 import { BY_NAME, headOf, type Sender, sendAs, socketFrom } from "./callers.fixture.ts";
 import { type Route, route } from "./route.ts";
-import { closeServers, type ServerWorld, serve } from "./server.fixture.ts";
+import { closeServers, type ServerWorld, serve, UNDESCRIBED } from "./server.fixture.ts";
 
 const open: Socket[] = [];
 
@@ -20,6 +20,7 @@ export const MAX = 32;
 const stream = route({
   method: "GET",
   path: "/stream",
+  about: UNDESCRIBED,
   needs: null,
   async handle() {
     const { promise, resolve } = Promise.withResolvers<{ done: true; value: undefined }>();
@@ -31,6 +32,7 @@ const stream = route({
 const quick = route({
   method: "POST",
   path: "/quick",
+  about: UNDESCRIBED,
   needs: null,
   handle: async () => json(200, {}),
 });
@@ -39,6 +41,7 @@ const quick = route({
 const slow = route({
   method: "GET",
   path: "/slow",
+  about: UNDESCRIBED,
   needs: null,
   async handle({ signal }) {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -50,6 +53,7 @@ const slow = route({
 const code = route({
   method: "POST",
   path: "/code",
+  about: UNDESCRIBED,
   gate: "open",
   needs: null,
   takesCode: true,

@@ -6,7 +6,7 @@ import { json } from "./answer.ts";
 import { headOf, socketFrom } from "./callers.fixture.ts";
 import { closeCrowd, guarded, keep, MAX, passes } from "./crowd.fixture.ts";
 import { route } from "./route.ts";
-import type { ServerWorld } from "./server.fixture.ts";
+import { type ServerWorld, UNDESCRIBED } from "./server.fixture.ts";
 
 afterEach(closeCrowd);
 
@@ -59,6 +59,7 @@ describe("P10: clients that end their side after the request, and read on", () =
     const admitted = route({
       method: "POST",
       path: "/admitted",
+      about: UNDESCRIBED,
       needs: null,
       answersHalfClosed: true,
       async handle() {

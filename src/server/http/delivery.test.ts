@@ -4,7 +4,7 @@ import { ANSWER_STALL_MS_MAX } from "../../core/limits.ts";
 import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { type Answer, empty, file, json, jsonWith } from "./answer.ts";
 import { route } from "./route.ts";
-import { answering, closeServers, serve } from "./server.fixture.ts";
+import { answering, closeServers, serve, UNDESCRIBED } from "./server.fixture.ts";
 
 afterEach(closeServers);
 
@@ -168,6 +168,7 @@ describe("what becomes of an answer", () => {
       ...answering("/a", async () => answer),
       method: "GET",
       path: "/a",
+      about: UNDESCRIBED,
       gate: "caller",
       needs: null,
       async handle({ signal }) {

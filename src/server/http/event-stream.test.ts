@@ -12,7 +12,14 @@ import type { ServerOptions } from "../settings.ts";
 import { events, json, refused } from "./answer.ts";
 import { batchBytes } from "./event-stream.ts";
 import { type Route, route } from "./route.ts";
-import { answering, bodyOf, closeServers, type ServerWorld, serve } from "./server.fixture.ts";
+import {
+  answering,
+  bodyOf,
+  closeServers,
+  type ServerWorld,
+  serve,
+  UNDESCRIBED,
+} from "./server.fixture.ts";
 import type { ServerDeps } from "./server.ts";
 import { StreamClient } from "./stream-client.fixture.ts";
 
@@ -32,6 +39,7 @@ function eventsRoute(): Route {
   return route({
     method: "GET",
     path: "/events",
+    about: UNDESCRIBED,
     gate: "caller",
     needs: null,
     clientId: "ignored",

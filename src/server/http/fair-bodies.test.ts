@@ -18,7 +18,7 @@ import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { json } from "./answer.ts";
 import { BY_NAME, headOf, type Sender, sendAs, socketFrom } from "./callers.fixture.ts";
 import { route } from "./route.ts";
-import { closeServers, mirror, type ServerWorld, serve } from "./server.fixture.ts";
+import { closeServers, mirror, type ServerWorld, serve, UNDESCRIBED } from "./server.fixture.ts";
 
 const open: Socket[] = [];
 
@@ -35,12 +35,14 @@ const JSON_TYPE = { "Content-Type": "application/json" };
 const sink = route({
   method: "POST",
   path: "/sink",
+  about: UNDESCRIBED,
   needs: null,
   handle: async () => json(200, {}),
 });
 const owners = route({
   method: "POST",
   path: "/owners",
+  about: UNDESCRIBED,
   needs: "members:write",
   handle: async () => json(200, {}),
 });

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { refusal } from "../../core/error.ts";
 import { type Answer, file, json, jsonWith, refused } from "./answer.ts";
 import { route } from "./route.ts";
-import { answering, bodyOf, closeServers, mirror, serve } from "./server.fixture.ts";
+import { answering, bodyOf, closeServers, mirror, serve, UNDESCRIBED } from "./server.fixture.ts";
 
 afterEach(closeServers);
 
@@ -135,7 +135,8 @@ describe("the client id of a request", () => {
 });
 
 describe("the fields of a body that a route does not know", () => {
-  const row = { method: "POST", path: "/set", needs: null, fields: z.object({ budget: z.any() }) };
+  const fields = z.object({ budget: z.any() });
+  const row = { method: "POST", path: "/set", about: UNDESCRIBED, needs: null, fields } as const;
   const setting = (answer: Answer) => route({ ...row, method: "POST", handle: async () => answer });
 
   it.each<[Answer, object]>([
@@ -208,6 +209,7 @@ describe("a client that leaves", () => {
     const waiting = route({
       method: "GET",
       path: "/wait",
+      about: UNDESCRIBED,
       gate: "caller",
       needs: null,
       clientId: "ignored",

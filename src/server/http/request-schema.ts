@@ -105,7 +105,7 @@ const duration = z.string().transform((text, context): number => {
   return z.NEVER;
 });
 
-const waitQuery = z.object({ wait: duration.optional() });
+export const waitQuery = z.object({ wait: duration.optional() });
 
 /** How long the request wants to wait for its answer; null is not at all. */
 export function readWait(query: URLSearchParams): Result<number | null> {

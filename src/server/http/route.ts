@@ -4,6 +4,7 @@ import { type ClientId, parseClientId, type TenantId, type UserId } from "../../
 import type { JsonObject } from "../../core/json.ts";
 import type { Permission, Role } from "../../core/permission.ts";
 import { editDistance, nearestName } from "../../core/spelling.ts";
+import type { RequestHeader, RouteDescription } from "../openapi/description.ts";
 import type { HonouredFeature } from "../route/server-info.ts";
 import { type Answer, json, naming, refused } from "./answer.ts";
 import type { BodyKind } from "./body.ts";
@@ -49,8 +50,8 @@ export interface RouteRequest<Params = Readonly<Record<string, string>>> {
   readonly bytes: Uint8Array;
   /** Read by the route's rule; null is an anonymous client. */
   readonly clientId: ClientId | null;
-  /** The value of a header, by its name in lower case; null if absent. */
-  header(name: string): string | null;
+  /** The value of a header; null if absent. */
+  header(name: RequestHeader): string | null;
   /** Aborted when the client disconnects before it has its answer. */
   readonly signal: AbortSignal;
   /** Whether the client is on this machine; only `local-only` votes need it. */
@@ -68,6 +69,15 @@ interface RouteRow<Path extends string> {
   readonly method: Method;
   /** Literal segments, or `:name`. An alias is a second row. */
   readonly path: Path;
+  /** What the reference says of the route. It is made when the reference is first read. */
+  readonly about: () => RouteDescription;
+  /** The schema that reads the query. */
+  readonly query?: z.ZodType;
+  /**
+   * The schema of the body, where its unknown fields are not looked at: of what agents get, of
+   * votes and of commands.
+   */
+  readonly content?: z.ZodType;
   /** `ignored` by default. */
   readonly clientId?: ClientIdRule;
   /** A body that is not wanted is not read. By default GET wants none, and other methods JSON. */

@@ -3,6 +3,7 @@ import { type IncomingHttpHeaders, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import type { Result } from "../../core/result.ts";
 import { REAL_CLOCK } from "../../session/world.fixture.ts";
+import type { RouteDescription } from "../openapi/description.ts";
 import { healthRoute } from "../route/server-info.ts";
 import { readServerSettings, type ServerOptions } from "../settings.ts";
 import { type Answer, json } from "./answer.ts";
@@ -24,10 +25,16 @@ export const IDLE = {
   recovery: { total: 0, recovered: 0, setAside: 0 },
 } as const;
 
+/** Of routes that only tests have: no reference shows them. */
+export const UNDESCRIBED = (): RouteDescription => {
+  return { task: "server", summary: "A test's own", answers: { 200: null }, example: {} };
+};
+
 /** Answers with what it was asked. */
 export function mirror(row: Partial<Route> & { path: string; gate?: "caller" | "strict" }): Route {
   return route({
     method: "POST",
+    about: UNDESCRIBED,
     gate: "caller",
     needs: null,
     clientId: "shape",
@@ -44,7 +51,7 @@ export function mirror(row: Partial<Route> & { path: string; gate?: "caller" | "
 /** A row whose handler is all that matters. */
 export function answering(path: string, handle: () => Promise<Answer>): Route {
   const row = { method: "GET", path, gate: "caller", clientId: "ignored", body: "json" } as const;
-  return route({ ...row, needs: null, handle });
+  return route({ ...row, about: UNDESCRIBED, needs: null, handle });
 }
 
 export interface Question {

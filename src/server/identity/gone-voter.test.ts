@@ -6,7 +6,7 @@ import type { SessionStore } from "../../store/store.ts";
 import { type Answer, json } from "../http/answer.ts";
 import type { RequestAuthenticator } from "../http/authenticator.ts";
 import { type Caller, route } from "../http/route.ts";
-import { answering, closeServers, serve } from "../http/server.fixture.ts";
+import { answering, closeServers, serve, UNDESCRIBED } from "../http/server.fixture.ts";
 import { Approvals } from "../route/approval.fixture.ts";
 import { heard } from "../route/work.fixture.ts";
 import { ACME, BY_OWNER, OPERATOR, user } from "./identity.fixture.ts";
@@ -217,7 +217,7 @@ describe("what somebody did while they lost their vote", () => {
       await served.promise;
       return json(200, {});
     });
-    const row = { method: "POST", gate: "strict", clientId: "ignored", body: "json" } as const;
+    const row = { method: "POST", about: UNDESCRIBED, gate: "strict" } as const;
     const changing = route({ ...row, path: "/change", needs: "members:delete", handle: change });
     const world = await serve([slow, changing], {}, { authenticator });
     const answer = world.ask("/slow", { headers: { authorization: "ben" } });

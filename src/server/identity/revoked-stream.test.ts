@@ -8,7 +8,7 @@ import { events, json } from "../http/answer.ts";
 import { byToken } from "../http/authenticator.ts";
 import type { EventSource } from "../http/event-stream.ts";
 import { route } from "../http/route.ts";
-import { closeServers, serve } from "../http/server.fixture.ts";
+import { closeServers, serve, UNDESCRIBED } from "../http/server.fixture.ts";
 import { StreamClient } from "../http/stream-client.fixture.ts";
 import { ACME, BY_OWNER, IdentityWorld, OPERATOR, user } from "./identity.fixture.ts";
 import { People, type Person } from "./people.fixture.ts";
@@ -128,6 +128,7 @@ describe("the streams of somebody", () => {
       ...ROW,
       method: "GET",
       path: "/slow",
+      about: UNDESCRIBED,
       needs: "session:read",
       handle: async () => {
         await door.pass();
@@ -138,6 +139,7 @@ describe("the streams of somebody", () => {
       ...ROW,
       method: "POST",
       path: "/remove",
+      about: UNDESCRIBED,
       needs: "members:delete",
       handle: async () => {
         await value(store.members.remove(ACME, user("bob"), OPERATOR));

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Answer, type AnswerHeaders, html } from "../http/answer.ts";
+import { type AnswerHeaders, html, type WholeText } from "../http/answer.ts";
 
 /** Text that is markup already; all other text is escaped on its way into a page. */
 export interface Markup {
@@ -24,7 +24,7 @@ function escaped(text: string): string {
 }
 
 /** A whole page, without scripts and without anything from elsewhere. */
-export function page(status: number, title: string, body: Markup): Answer {
+export function page(status: number, title: string, body: Markup): WholeText {
   const { markup: text } = markup`<!doctype html>
 <html lang="en">
 <head>
@@ -76,6 +76,22 @@ tr:first-child td { border-top: 0; }
 td.count { width: 2.5rem; text-align: right; font-variant-numeric: tabular-nums; }
 td.name { width: 7.5rem; white-space: nowrap; font-weight: 600; }
 td.soft { color: var(--soft); }
+h3 { margin: 1.5rem 0 .25rem; font-size: 1rem; overflow-wrap: anywhere; }
+h4 { margin: .75rem 0 .25rem; font-size: .875rem; color: var(--soft); }
+nav { columns: 18rem; column-gap: 2rem; }
+nav h3 { margin-top: .75rem; break-after: avoid; }
+ul.routes { margin: 0; padding: 0; list-style: none; font-size: .875rem; }
+ul.routes a, ul.routes b { text-decoration: none; overflow-wrap: anywhere; }
+ul.routes b, .method { font-size: .75rem; letter-spacing: .03em; color: var(--soft); }
+article { padding: .25rem 0 1rem; border-top: 1px solid var(--line); }
+article p { margin: .25rem 0; }
+:target { background: var(--box); }
+.fields td { overflow-wrap: anywhere; font-size: .9rem; }
+.fields td:first-child { width: 30%; }
+.fields td:nth-child(2) { width: 30%; }
+dl { display: grid; grid-template-columns: 2.75rem 1fr; margin: .75rem 0 0; font-size: .9rem; }
+dt { font-weight: 600; }
+dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 30rem) {
   main { padding-top: 1.75rem; }
   td.name { width: auto; }

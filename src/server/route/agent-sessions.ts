@@ -6,6 +6,7 @@ import { type Answer, answerTo, json, refused } from "../http/answer.ts";
 import { isOperator } from "../http/authenticator.ts";
 import { readBody, readQuery } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
+import { ABOUT_AGENTS } from "./about/agents.ts";
 import { auditedAnswer } from "./agents.ts";
 import { readNewSession, workspaceFor } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, sessionBody } from "./session-request.ts";
@@ -25,6 +26,8 @@ export function agentSessionsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/agents/:name/sessions",
+      about: ABOUT_AGENTS.sessions,
+      query: listQuery,
       needs: "session:create",
       handle: ({ caller, params, query }) =>
         auditedAnswer(daemon, caller, { act: "agent_sessions_read", agent: params.name }, () =>
@@ -34,6 +37,7 @@ export function agentSessionsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/agents/:name/sessions/adopt",
+      about: ABOUT_AGENTS.adopt,
       needs: "session:create",
       clientId: "shape",
       fields: z.object({ ...newSessionBody.shape, ...adoption.shape }),

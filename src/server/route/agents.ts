@@ -16,6 +16,7 @@ import { type Answer, answerTo, empty, file, json, refused } from "../http/answe
 import { isOperator } from "../http/authenticator.ts";
 import { stewardOf } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
+import { ABOUT_AGENTS } from "./about/agents.ts";
 
 /** Which agents there are; for those who operate them or write one, also their processes. Ours. */
 export function agentsRoutes(daemon: Daemon): readonly Route[] {
@@ -24,6 +25,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/agents",
+      about: ABOUT_AGENTS.list,
       needs: "session:read",
       async handle({ caller }) {
         const agents = await daemon.knownAgents.list();
@@ -38,6 +40,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/agents/trace",
+      about: ABOUT_AGENTS.trace,
       needs: "agents:write",
       rate: "exempt",
       handle: async (request) => traceOf(daemon, request),
@@ -45,6 +48,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/agents/:name/logs",
+      about: ABOUT_AGENTS.logs,
       needs: "agents:write",
       handle: async ({ caller, params }) =>
         auditedAnswer(daemon, caller, { act: "agent_logs_read", agent: params.name }, () => {
@@ -56,6 +60,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/agents/:name/restart",
+      about: ABOUT_AGENTS.restart,
       needs: "agents:write",
       handle: async ({ caller, params }) =>
         auditedAnswer(daemon, caller, { act: "agent_restarted", agent: params.name }, () => {
@@ -65,6 +70,7 @@ export function agentsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/agents/:name/logout",
+      about: ABOUT_AGENTS.logout,
       needs: "agents:write",
       handle: async ({ caller, params }) => {
         const { tenantId, userId } = caller;

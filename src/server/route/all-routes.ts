@@ -11,6 +11,7 @@ import { invitationsRoutes } from "./invitations.ts";
 import { membersRoutes, tokensRoutes } from "./members.ts";
 import { midTurnRoutes } from "./mid-turn.ts";
 import { cancelRoute, pendingPromptsRoutes, promptRoute, turnRoutes } from "./prompts.ts";
+import { referenceRoutes } from "./reference.ts";
 import { branchRoute, loadRoute, resumeRoute } from "./restore.ts";
 import {
   type ActivityReport,
@@ -120,6 +121,7 @@ export function allRoutes(daemon: Daemon, version: string, report: ActivityRepor
     healthRoute(report),
     capabilitiesRoute({ settings, version, table: () => table, workspaces }),
     statusTableRoute(),
+    ...referenceRoutes({ version, table: () => table }),
     ...ROUTES.flatMap((routesOf) => routesOf(daemon)),
   ]);
   return table;

@@ -5,19 +5,19 @@ import { SESSION_STATES, type SessionState } from "../../core/status.ts";
 import type { ListFilter, StoredRecord } from "../../store/store.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, refused } from "../http/answer.ts";
-import { readQuery, userField } from "../http/request-schema.ts";
+import { listOf, readQuery, userField } from "../http/request-schema.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 import { workspaceOf } from "../workspaces.ts";
+import { ABOUT_FIND } from "./about/find.ts";
 import { limitOf, listAnswer, sessionPage } from "./sessions.ts";
 
+const state = z.enum(SESSION_STATES, { error: `there are ${SESSION_STATES.join(", ")}` });
+
 /** A comma between two of them. */
-const states = z.string().transform((text, context): readonly SessionState[] => {
-  const words = text.split(",");
-  const found = SESSION_STATES.filter((state) => words.includes(state));
-  if (found.length === new Set(words).size) return found;
-  context.addIssue({ code: "custom", message: `there are ${SESSION_STATES.join(", ")}` });
-  return z.NEVER;
-});
+const states = z
+  .string()
+  .transform((text): unknown[] => text.split(","))
+  .pipe(listOf(state, SESSION_STATES.length));
 
 const query = z.object({
   size: z.string().optional(),
@@ -34,6 +34,8 @@ export function allSessionsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/sessions",
+    about: ABOUT_FIND.all,
+    query: query,
     needs: "session:read",
     async handle(request) {
       const { sessions } = daemon;

@@ -8,6 +8,7 @@ import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, empty, json, refused } from "../http/answer.ts";
 import { readBody, readQuery } from "../http/request-schema.ts";
 import { type Route, readClientId, route, type ServerRequest } from "../http/route.ts";
+import { ABOUT_ASKS } from "./about/asks.ts";
 import { actorOf, withSession } from "./session-request.ts";
 import { limitOf } from "./sessions.ts";
 
@@ -36,6 +37,8 @@ function sessionVoteRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/permission/:requestId",
+    about: ABOUT_ASKS.vote,
+    content: ballot,
     needs: "session:vote",
     honours: ["permission_mediation"],
     handle: (request) =>
@@ -60,6 +63,8 @@ function requestVoteRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/permission/:requestId",
+    about: ABOUT_ASKS.voteByAsk,
+    content: ballot,
     needs: "session:vote",
     handle: (request) =>
       withVoter(request, async (vote, actor) => {
@@ -123,6 +128,8 @@ export function openAsksRoute({ sessions }: Daemon): Route {
   return route({
     method: "GET",
     path: "/asks",
+    about: ABOUT_ASKS.list,
+    query: asksQuery,
     needs: "session:read",
     async handle({ caller, query }) {
       const read = readQuery(asksQuery, query);
@@ -175,6 +182,7 @@ export function approvalsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/approvals",
+    about: ABOUT_ASKS.approvals,
     needs: "session:read",
     handle: (request) =>
       withSession(daemon, request, async (session) => {
@@ -196,6 +204,7 @@ export function grantsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "DELETE",
       path: "/session/:id/grants",
+      about: ABOUT_ASKS.revokeAll,
       needs: "session:vote",
       clientId: "registered",
       handle: (request) => revoked(daemon, request, null),
@@ -203,6 +212,7 @@ export function grantsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "DELETE",
       path: "/session/:id/grants/:key",
+      about: ABOUT_ASKS.revoke,
       needs: "session:vote",
       clientId: "registered",
       handle: (request) => revoked(daemon, request, request.params.key),

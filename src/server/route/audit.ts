@@ -17,6 +17,7 @@ import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, file, json, refused } from "../http/answer.ts";
 import { listOf, readQuery, timeField } from "../http/request-schema.ts";
 import { type Caller, type Route, route } from "../http/route.ts";
+import { ABOUT_AUDIT } from "./about/tenant.ts";
 
 /** An unknown act is refused: an empty answer would look as if nothing had been done. */
 const actName = z.enum(AUDIT_ACTS, { error: `it is one of ${AUDIT_ACTS.join(", ")}` });
@@ -79,6 +80,8 @@ export function auditRoute({ sessions }: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/audit",
+    about: ABOUT_AUDIT.session,
+    query: auditQuery,
     needs: "session:write",
     async handle({ caller, params, query: asked }) {
       const { id } = params;
@@ -130,6 +133,8 @@ export function tenantAuditRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/audit",
+    about: ABOUT_AUDIT.tenant,
+    query: tenantAuditQuery,
     needs: "audit:read",
     async handle({ caller, query }) {
       const read = readQuery(tenantAuditQuery, query);

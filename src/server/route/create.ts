@@ -25,6 +25,7 @@ import type { Daemon } from "../daemon.ts";
 import { type Answer, json, refused } from "../http/answer.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
 import type { TenantStore } from "../identity/tenant-document.ts";
+import { ABOUT_BEGIN } from "./about/begin.ts";
 import { type NewSessionRequest, readNewSession, requestedSettings } from "./new-session.ts";
 import { actorOf, freshClientId, reapIfLost, refusedMode, sessionBody } from "./session-request.ts";
 
@@ -42,6 +43,7 @@ export function createRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session",
+    about: ABOUT_BEGIN.create,
     needs: "session:create",
     clientId: "shape",
     fields: newSessionBody,

@@ -29,6 +29,7 @@ import {
   timeField,
 } from "../http/request-schema.ts";
 import { type Route, route, type ServerRequest } from "../http/route.ts";
+import { ABOUT_CREDITS } from "./about/credits.ts";
 import { actorOf } from "./session-request.ts";
 
 /** Amounts are integers. A wrong one has its own code, and the refusal names the maximum. */
@@ -54,12 +55,14 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/credits",
+      about: ABOUT_CREDITS.balance,
       needs: "credits:read",
       handle: async ({ caller }) => answerTo(await meter.balance(caller.tenantId), balanceAnswer),
     }),
     route({
       method: "POST",
       path: "/credits/grants",
+      about: ABOUT_CREDITS.grant,
       needs: "credits:write",
       fields: grantBody,
       async handle({ caller, body }) {
@@ -74,6 +77,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/credits/grants/:id/revocation",
+      about: ABOUT_CREDITS.revoke,
       needs: "credits:write",
       fields: revocationBody,
       async handle({ caller, body, params: { id } }) {
@@ -88,6 +92,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/credits/limit",
+      about: ABOUT_CREDITS.limit,
       needs: "credits:write",
       fields: limitBody,
       async handle({ caller, body }) {
@@ -100,6 +105,7 @@ export function creditsRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/credits/budgets/:scope",
+      about: ABOUT_CREDITS.budget,
       needs: "credits:write",
       fields: budgetBody,
       async handle(request) {
@@ -191,6 +197,7 @@ export function creditReportRoutes({ meter, sessions }: Daemon): readonly Route[
     route({
       method: "GET",
       path: "/credits/me",
+      about: ABOUT_CREDITS.own,
       needs: null,
       async handle({ caller: { tenantId, userId, role } }) {
         // A caller that is no user gets the figures of the tenant, which not every role may read.
@@ -204,6 +211,8 @@ export function creditReportRoutes({ meter, sessions }: Daemon): readonly Route[
     route({
       method: "GET",
       path: "/credits/statement",
+      about: ABOUT_CREDITS.statement,
+      query: statementQuery,
       needs: "credits:read",
       async handle({ caller, query }) {
         const read = readQuery(statementQuery, query);
@@ -226,6 +235,8 @@ export function creditReportRoutes({ meter, sessions }: Daemon): readonly Route[
     route({
       method: "GET",
       path: "/credits/usage",
+      about: ABOUT_CREDITS.usage,
+      query: usageQuery,
       needs: "credits:read",
       async handle({ caller, query }) {
         const read = readQuery(usageQuery, query);

@@ -12,6 +12,7 @@ import { type Caller, type Route, route } from "../http/route.ts";
 import { type Invitation, Invitations, stateOf } from "../identity/invitations.ts";
 import { Members } from "../identity/members.ts";
 import { Tokens } from "../identity/tokens.ts";
+import { ABOUT_MEMBERS } from "./about/members.ts";
 
 const invitationBody = z.object({
   user: userField,
@@ -32,6 +33,7 @@ export function invitationsRoutes({ store, clock, tenants }: Daemon): readonly R
     route({
       method: "GET",
       path: "/invitations",
+      about: ABOUT_MEMBERS.invitations,
       needs: "members:read",
       async handle({ caller }) {
         return answerTo(await invitations.list(caller.tenantId), (all) => {
@@ -42,6 +44,7 @@ export function invitationsRoutes({ store, clock, tenants }: Daemon): readonly R
     route({
       method: "POST",
       path: "/invitations",
+      about: ABOUT_MEMBERS.invite,
       gate: "strict",
       needs: "members:write",
       fields: invitationBody,
@@ -57,6 +60,7 @@ export function invitationsRoutes({ store, clock, tenants }: Daemon): readonly R
     route({
       method: "DELETE",
       path: "/invitations/:id",
+      about: ABOUT_MEMBERS.revokeInvitation,
       gate: "strict",
       needs: "members:write",
       async handle({ caller, params }) {
@@ -67,6 +71,8 @@ export function invitationsRoutes({ store, clock, tenants }: Daemon): readonly R
     route({
       method: "POST",
       path: "/invitations/redemption",
+      about: ABOUT_MEMBERS.redeem,
+      content: redemptionBody,
       gate: "open",
       needs: null,
       takesCode: true,

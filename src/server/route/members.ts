@@ -9,6 +9,7 @@ import { readBody, roleField, stewardOf, userField } from "../http/request-schem
 import { type Route, route } from "../http/route.ts";
 import { Members } from "../identity/members.ts";
 import { type IssuedToken, type KeptToken, Tokens } from "../identity/tokens.ts";
+import { ABOUT_MEMBERS } from "./about/members.ts";
 
 const memberBody = z.object({ role: roleField });
 
@@ -20,6 +21,7 @@ export function membersRoutes({ store, clock }: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/members",
+      about: ABOUT_MEMBERS.list,
       needs: "members:read",
       async handle({ caller }) {
         return answerTo(await members.list(caller.tenantId), (all) => {
@@ -30,6 +32,7 @@ export function membersRoutes({ store, clock }: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/members/:user",
+      about: ABOUT_MEMBERS.put,
       gate: "strict",
       needs: "members:write",
       fields: memberBody,
@@ -50,6 +53,7 @@ export function membersRoutes({ store, clock }: Daemon): readonly Route[] {
     route({
       method: "DELETE",
       path: "/members/:user",
+      about: ABOUT_MEMBERS.remove,
       gate: "strict",
       needs: "members:delete",
       async handle({ caller, params }) {
@@ -91,6 +95,7 @@ export function tokensRoutes({ store, clock }: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/tokens",
+      about: ABOUT_MEMBERS.tokens,
       needs: "tokens:read",
       async handle({ caller }) {
         return answerTo(await tokens.list(caller.tenantId), (all) => {
@@ -101,6 +106,7 @@ export function tokensRoutes({ store, clock }: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/tokens",
+      about: ABOUT_MEMBERS.issue,
       gate: "strict",
       needs: "tokens:write",
       fields: tokenBody,
@@ -123,6 +129,7 @@ export function tokensRoutes({ store, clock }: Daemon): readonly Route[] {
     route({
       method: "DELETE",
       path: "/tokens/:id",
+      about: ABOUT_MEMBERS.revoke,
       gate: "strict",
       needs: "tokens:write",
       async handle({ caller, params }) {
@@ -133,6 +140,7 @@ export function tokensRoutes({ store, clock }: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/tokens/:id/rotate",
+      about: ABOUT_MEMBERS.rotate,
       gate: "strict",
       needs: "tokens:write",
       fields: rotateBody,

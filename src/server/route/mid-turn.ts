@@ -7,6 +7,7 @@ import type { Daemon } from "../daemon.ts";
 import { type Answer, answerTo, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
+import { ABOUT_PROMPTS } from "./about/prompts.ts";
 import { attachmentRefusal, mediaContent } from "./prompts.ts";
 import { withReader, withSession } from "./session-request.ts";
 
@@ -34,6 +35,8 @@ function sendRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/mid-turn-message",
+    about: ABOUT_PROMPTS.sendMidTurn,
+    content: messageBody,
     needs: "session:steer",
     clientId: "registered",
     handle: (request) =>
@@ -77,6 +80,7 @@ function listRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/mid-turn-messages",
+    about: ABOUT_PROMPTS.listMidTurn,
     needs: "session:read",
     clientId: "registered",
     handle: (request) =>
@@ -94,6 +98,7 @@ function removeRoute(daemon: Daemon): Route {
   return route({
     method: "DELETE",
     path: "/session/:id/mid-turn-messages/:messageId",
+    about: ABOUT_PROMPTS.removeMidTurn,
     needs: "session:steer",
     clientId: "registered",
     handle: (request) =>

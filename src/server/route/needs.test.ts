@@ -14,6 +14,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "GET /health": EVERYBODY,
   "GET /capabilities": EVERYBODY,
   "GET /status-table": EVERYBODY,
+  "GET /openapi.json": EVERYBODY,
+  "GET /docs": EVERYBODY,
   "GET /events": EVERYBODY,
   "DELETE /tenant": OWNERS,
   "GET /workspaces": EVERYBODY,

@@ -29,8 +29,9 @@ import {
   type ReadyAnswer,
   refused,
 } from "../http/answer.ts";
-import { listOf, readBody, readWait } from "../http/request-schema.ts";
+import { listOf, readBody, readWait, waitQuery } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
+import { ABOUT_PROMPTS } from "./about/prompts.ts";
 import { withReader, withSession } from "./session-request.ts";
 
 /** Says what is wrong with a block of this type, in words that follow a colon. */
@@ -107,6 +108,9 @@ export function promptRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/prompt",
+    about: ABOUT_PROMPTS.send,
+    query: waitQuery,
+    content: promptBody,
     needs: "session:write",
     clientId: "registered",
     rate: "prompt",
@@ -227,6 +231,7 @@ function pendingPromptsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/pending-prompts",
+    about: ABOUT_PROMPTS.pending,
     needs: "session:read",
     clientId: "registered",
     handle: (request) =>
@@ -267,6 +272,7 @@ function removePromptRoute(daemon: Daemon): Route {
   return route({
     method: "DELETE",
     path: "/session/:id/pending-prompts/:promptId",
+    about: ABOUT_PROMPTS.remove,
     needs: "session:steer",
     clientId: "registered",
     handle: (request) =>
@@ -286,6 +292,7 @@ export function cancelRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/cancel",
+    about: ABOUT_PROMPTS.cancel,
     needs: "session:steer",
     clientId: "registered",
     handle: (request) =>
@@ -305,6 +312,7 @@ function currentTurnRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/turns/current",
+    about: ABOUT_PROMPTS.currentTurn,
     needs: "session:read",
     clientId: "registered",
     handle: (request) =>
@@ -319,6 +327,8 @@ function turnRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/turns/:promptId",
+    about: ABOUT_PROMPTS.turn,
+    query: waitQuery,
     needs: "session:read",
     clientId: "registered",
     handle: (request) =>

@@ -28,6 +28,7 @@ import { type Answer, json, jsonWith, refused, type WrittenFields } from "../htt
 import { readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { trustedWorkspaceOf } from "../workspaces.ts";
+import { ABOUT_BEGIN } from "./about/begin.ts";
 import {
   actorOf,
   freshClientId,
@@ -64,6 +65,7 @@ export function loadRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/load",
+    about: ABOUT_BEGIN.load,
     needs: "session:write",
     clientId: "shape",
     fields: loadBody,
@@ -85,6 +87,7 @@ export function resumeRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/resume",
+    about: ABOUT_BEGIN.resume,
     needs: "session:write",
     clientId: "shape",
     fields: restoreBody,
@@ -307,6 +310,7 @@ export function branchRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/branch",
+    about: ABOUT_BEGIN.branch,
     needs: "session:create",
     clientId: "shape",
     fields: branchBody,

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { ADMISSION } from "../../core/session/admission.ts";
 import {
   AGENT_STATUSES,
@@ -9,9 +10,11 @@ import type { HealthReason } from "../../session/index.ts";
 import type { Daemon } from "../daemon.ts";
 import { type Answer, json } from "../http/answer.ts";
 import type { RateTier } from "../http/rate-limiter.ts";
+import { readQuery } from "../http/request-schema.ts";
 import { type Caller, type Method, type Route, type RouteTable, route } from "../http/route.ts";
 import type { HttpServer } from "../http/server.ts";
 import type { ServerSettings } from "../settings.ts";
+import { ABOUT_SERVER } from "./about/server.ts";
 
 /** What a server is doing, in figures. */
 export interface ServerActivity {
@@ -57,6 +60,8 @@ export function healthRoute(report: ActivityReport): Route {
   return route({
     method: "GET",
     path: "/health",
+    about: ABOUT_SERVER.health,
+    query: deepQuery,
     gate: "open",
     needs: null,
     mindsCaller: isDeep,
@@ -67,9 +72,12 @@ export function healthRoute(report: ActivityReport): Route {
   });
 }
 
+/** Any other value is as none. */
+const deepQuery = z.object({ deep: z.enum(["", "1", "true"]).optional().catch(undefined) });
+
 function isDeep(query: URLSearchParams): boolean {
-  const deep = query.get("deep");
-  return deep === "" || deep === "1" || deep === "true";
+  const read = readQuery(deepQuery, query);
+  return read.ok && read.value.deep !== undefined;
 }
 
 /** A failed report is a finding, not an error of this request. */
@@ -109,6 +117,7 @@ export function capabilitiesRoute(source: CapabilitiesSource): Route {
   return route({
     method: "GET",
     path: "/capabilities",
+    about: ABOUT_SERVER.capabilities,
     needs: null,
     async handle({ caller }) {
       return json(200, capabilitiesOf(source, await source.workspaces(caller)));
@@ -261,6 +270,7 @@ export function statusTableRoute(): Route {
   return route({
     method: "GET",
     path: "/status-table",
+    about: ABOUT_SERVER.statusTable,
     needs: null,
     handle: async () => json(200, TABLES),
   });

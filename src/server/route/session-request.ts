@@ -73,6 +73,7 @@ export async function withReader(
 
 interface Setting<Schema extends z.ZodType> {
   readonly path: `/session/:id/${string}`;
+  readonly about: Route["about"];
   readonly schema: Schema;
   readonly codes?: FieldCodes;
   /** Answers a body that cannot be read, where the refusal alone says too little. */
@@ -83,11 +84,12 @@ interface Setting<Schema extends z.ZodType> {
 /** A route that changes one setting of a session. */
 export function settingRoute<Schema extends z.ZodType>(
   daemon: Daemon,
-  { path, schema, codes = {}, refusedBody = refused, set }: Setting<Schema>,
+  { path, about, schema, codes = {}, refusedBody = refused, set }: Setting<Schema>,
 ): Route {
   return route({
     method: "POST",
     path,
+    about,
     needs: "session:write",
     clientId: "registered",
     fields: schema,

@@ -10,12 +10,14 @@ import type { Daemon } from "../daemon.ts";
 import { answerTo, json } from "../http/answer.ts";
 import { listOf } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
+import { ABOUT_SETTINGS } from "./about/settings.ts";
 import { refusedMode, settingRoute, withSession } from "./session-request.ts";
 
 /** Changes the session's model and its settings, if the agent accepts all of them. */
 export function modelRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/model",
+    about: ABOUT_SETTINGS.model,
     schema: modelChange,
     set: async (session, wanted, actor) => {
       const changed = await session.changeModel(wanted, actor);
@@ -28,6 +30,7 @@ export function modelRoute(daemon: Daemon): Route {
 export function activeAgentRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/agent",
+    about: ABOUT_SETTINGS.agent,
     schema: z.object({ agent: z.string().min(1).max(AGENT_NAME_CHARS_MAX) }),
     set: async (session, { agent }, actor) => {
       const changed = await session.changeAgent(agent, actor);
@@ -40,6 +43,7 @@ export function activeAgentRoute(daemon: Daemon): Route {
 export function agentModeRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/agent-mode",
+    about: ABOUT_SETTINGS.agentMode,
     schema: z.object({ mode: z.string().min(1).max(AGENT_NAME_CHARS_MAX).nullable() }),
     set: async (session, { mode }, actor) => {
       const { sessionId } = session.key;
@@ -53,6 +57,7 @@ export function agentModeRoute(daemon: Daemon): Route {
 export function configOptionRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/config-option",
+    about: ABOUT_SETTINGS.configOption,
     schema: z.object({
       configId: z.string().min(1).max(AGENT_NAME_CHARS_MAX),
       value: z.union([z.string().max(AGENT_NAME_CHARS_MAX), z.boolean()]),
@@ -71,6 +76,7 @@ export function configOptionRoute(daemon: Daemon): Route {
 export function approvalModeRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/approval-mode",
+    about: ABOUT_SETTINGS.approvalMode,
     schema: z.object({ mode: z.enum(APPROVAL_MODES), persist: z.boolean().optional() }),
     codes: { mode: "invalid_approval_mode", persist: "invalid_persist_flag" },
     refusedBody: refusedMode,
@@ -94,6 +100,7 @@ export function approvalModeRoute(daemon: Daemon): Route {
 export function autonomyRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/autonomy",
+    about: ABOUT_SETTINGS.autonomy,
     schema: z.object({ profile: z.enum(AUTONOMY_PROFILES) }),
     set: async (session, { profile }, actor) => {
       const changed = await session.command(actor, { type: "autonomy", profile });
@@ -129,12 +136,14 @@ export function visibilityRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "GET",
       path,
+      about: ABOUT_SETTINGS.visibility,
       needs: "session:read",
       handle: (request) =>
         withSession(daemon, request, async (session) => sharingAnswer(session, session.sharing)),
     }),
     settingRoute(daemon, {
       path,
+      about: ABOUT_SETTINGS.share,
       schema: sharing,
       set: async (session, wanted, actor) => {
         const shared = await session.share(actor, wanted);
@@ -156,6 +165,7 @@ function sharingAnswer({ key, session }: SessionAccess, { visibility, sharedWith
 export function sandboxRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/sandbox",
+    about: ABOUT_SETTINGS.sandbox,
     schema: z.object({ state: z.enum(SANDBOX_STATES) }),
     set: async (session, { state }, actor) => {
       const changed = await session.command(actor, { type: "sandbox", state });
@@ -174,6 +184,7 @@ const schema = z.looseObject({});
 export function skillsReloadRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/skills/reload",
+    about: ABOUT_SETTINGS.reloadSkills,
     schema,
     set: async (session, _nothing, actor) => {
       const reloaded = await session.reloadSkills(actor);
@@ -189,6 +200,7 @@ export function skillsReloadRoute(daemon: Daemon): Route {
 export function extensionsReloadRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/extensions/reload",
+    about: ABOUT_SETTINGS.reloadExtensions,
     schema,
     set: async (session) => answerTo(await session.reloadExtensions(), (done) => json(200, done)),
   });
@@ -198,6 +210,7 @@ export function extensionsReloadRoute(daemon: Daemon): Route {
 export function personaReloadRoute(daemon: Daemon): Route {
   return settingRoute(daemon, {
     path: "/session/:id/persona/reload",
+    about: ABOUT_SETTINGS.reloadPersona,
     schema,
     set: async (session, _nothing, actor) => {
       const reloaded = await session.reloadPersona(actor);

@@ -10,6 +10,10 @@ import type { Daemon } from "../daemon.ts";
 import { answerTo, empty, json, refused } from "../http/answer.ts";
 import { readQuery } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
+import { ABOUT_BEGIN } from "./about/begin.ts";
+import { ABOUT_FIND } from "./about/find.ts";
+import { ABOUT_READ } from "./about/read.ts";
+import { ABOUT_SETTINGS } from "./about/settings.ts";
 import { actorOf, withKnown, withReader, withSession } from "./session-request.ts";
 
 /** Closes a session for all its clients. It stays stored, and can be loaded. */
@@ -17,6 +21,7 @@ export function closeRoute(daemon: Daemon): Route {
   return route({
     method: "DELETE",
     path: "/session/:id",
+    about: ABOUT_BEGIN.close,
     needs: "session:write",
     clientId: "registered",
     handle: (request) =>
@@ -34,6 +39,7 @@ export function detachRoute({ sessions }: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/detach",
+    about: ABOUT_BEGIN.detach,
     needs: "session:read",
     clientId: "shape",
     async handle(request) {
@@ -51,6 +57,7 @@ export function heartbeatRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/heartbeat",
+    about: ABOUT_BEGIN.heartbeat,
     needs: "session:read",
     clientId: "registered",
     rate: "exempt",
@@ -71,6 +78,7 @@ export function metadataRoute(daemon: Daemon): Route {
   return route({
     method: "PATCH",
     path: "/session/:id/metadata",
+    about: ABOUT_SETTINGS.rename,
     needs: "session:write",
     clientId: "registered",
     fields: metadataBody,
@@ -96,12 +104,15 @@ function notText() {
 
 /** A session as in a list, with its clients, under both its names. Reading it opens nothing. */
 export function sessionStatusRoutes(daemon: Daemon): readonly Route[] {
-  return (["/session/:id", "/session/:id/status"] as const).map((path) =>
+  const names = [
+    { path: "/session/:id", about: ABOUT_FIND.status, yieldsToPage: true },
+    { path: "/session/:id/status", about: ABOUT_FIND.statusByOtherName },
+  ] as const;
+  return names.map((name) =>
     route({
+      ...name,
       method: "GET",
-      path,
       needs: "session:read",
-      ...(path === "/session/:id" && { yieldsToPage: true }),
       handle: (request) =>
         withKnown(daemon, request, async (known) => {
           return answerTo(await known.status(), (status) => json(200, status));
@@ -126,6 +137,8 @@ export function fieldsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/fields",
+    about: ABOUT_READ.fields,
+    query: fieldsQuery,
     needs: "session:read",
     handle: (request) =>
       withSession(daemon, request, async (session) => {
@@ -144,6 +157,7 @@ export function contextRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/context",
+    about: ABOUT_READ.context,
     needs: "session:read",
     handle: (request) =>
       withSession(daemon, request, async (session) => {
@@ -155,16 +169,22 @@ export function contextRoute(daemon: Daemon): Route {
   });
 }
 
+/** Any other value is as none. */
+const detailQuery = z.object({ detail: z.enum(["true", "false"]).optional().catch(undefined) });
+
 /** How full the agent's context is, if the agent reports it. */
 export function contextUsageRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/context-usage",
+    about: ABOUT_READ.contextUsage,
+    query: detailQuery,
     needs: "session:read",
     handle: (request) =>
       withSession(daemon, request, async (session) => {
-        const showDetails = request.query.get("detail") === "true";
-        const usage = await session.contextUsage(showDetails);
+        const query = readQuery(detailQuery, request.query);
+        if (!query.ok) return refused(query.refusal);
+        const usage = await session.contextUsage(query.value.detail === "true");
         return answerTo(usage, (answer) => json(200, answer));
       }),
   });
@@ -175,6 +195,7 @@ export function statsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/stats",
+    about: ABOUT_READ.stats,
     needs: "session:read",
     handle: (request) =>
       withSession(daemon, request, async (session) => {
@@ -188,6 +209,7 @@ export function supportedCommandsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/supported-commands",
+    about: ABOUT_READ.commands,
     needs: "session:read",
     handle: (request) =>
       withSession(daemon, request, async (session) => {

@@ -19,6 +19,8 @@ import { type Answer, answerTo, json, type ReadyAnswer, refused } from "../http/
 import { readBody, readQuery, stewardOf } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
 import { type Workspace, workspaceOf } from "../workspaces.ts";
+import { ABOUT_FIND } from "./about/find.ts";
+import { ABOUT_SERVER } from "./about/server.ts";
 import { actorOf } from "./session-request.ts";
 
 /** Lists and counts the sessions of a workspace. */
@@ -27,6 +29,8 @@ export function listRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/workspace/:id/sessions",
+      about: ABOUT_FIND.workspace,
+      query: pageQuery,
       needs: "session:read",
       honours: ["session_source_metadata"],
       handle: (request) => inWorkspace(daemon, request, request.params.id, listed),
@@ -34,6 +38,8 @@ export function listRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/workspaces/:workspace/sessions",
+      about: ABOUT_FIND.workspaceByOtherName,
+      query: pageQuery,
       needs: "session:read",
       honours: ["workspace_qualified_rest_core"],
       handle: (request) => inWorkspace(daemon, request, request.params.workspace, listed),
@@ -41,6 +47,7 @@ export function listRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/workspace/:id/session-info",
+      about: ABOUT_FIND.counts,
       needs: "session:read",
       handle: (request) => inWorkspace(daemon, request, request.params.id, counted),
     }),
@@ -236,6 +243,8 @@ export function batchDeleteRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/sessions/delete",
+      about: ABOUT_FIND.delete,
+      content: batchBody,
       needs: "session:delete",
       clientId: "shape",
       handle: (request) => deleteSessions(daemon, request),
@@ -243,6 +252,8 @@ export function batchDeleteRoutes(daemon: Daemon): readonly Route[] {
     route({
       method: "POST",
       path: "/workspaces/:workspace/sessions/delete",
+      about: ABOUT_FIND.deleteInWorkspace,
+      content: batchBody,
       needs: "session:delete",
       clientId: "shape",
       async handle(request) {
@@ -307,6 +318,7 @@ export function workspacesRoutes({ workspaces, clock }: Daemon): readonly Route[
     route({
       method: "GET",
       path: "/workspaces",
+      about: ABOUT_SERVER.workspaces,
       needs: "session:read",
       async handle({ caller }) {
         return answerTo(await workspaces.of(caller.tenantId), (known) => {
@@ -317,6 +329,7 @@ export function workspacesRoutes({ workspaces, clock }: Daemon): readonly Route[
     route({
       method: "POST",
       path: "/workspaces",
+      about: ABOUT_SERVER.addWorkspace,
       needs: "workspaces:write",
       fields: workspaceBody,
       async handle({ caller, body }) {

@@ -9,6 +9,7 @@ import type { Daemon } from "../daemon.ts";
 import { answerTo, json, refused } from "../http/answer.ts";
 import { readBody } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
+import { ABOUT_BESIDE } from "./about/beside.ts";
 import { actorOf, withSession } from "./session-request.ts";
 
 const btwBody = z.object({
@@ -23,6 +24,8 @@ export function btwRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/btw",
+    about: ABOUT_BESIDE.btw,
+    content: btwBody,
     needs: "session:write",
     clientId: "shape",
     async handle(request) {
@@ -42,6 +45,7 @@ export function recapRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/recap",
+    about: ABOUT_BESIDE.recap,
     needs: "session:write",
     clientId: "shape",
     handle: (request) =>
@@ -64,6 +68,8 @@ export function shellRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/shell",
+    about: ABOUT_BESIDE.shell,
+    content: shellBody,
     gate: "strict",
     needs: "session:write",
     clientId: "registered",
@@ -103,6 +109,7 @@ function listChildrenRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/children",
+    about: ABOUT_BESIDE.children,
     needs: "session:read",
     handle: (request) =>
       withSession(daemon, request, async (session) => {
@@ -115,6 +122,7 @@ function listTasksRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/tasks",
+    about: ABOUT_BESIDE.tasks,
     needs: "session:read",
     handle: (request) =>
       withSession(daemon, request, async (session) => {
@@ -128,6 +136,7 @@ function cancelTaskRoute(daemon: Daemon): Route {
   return route({
     method: "POST",
     path: "/session/:id/tasks/:taskId/cancel",
+    about: ABOUT_BESIDE.cancelTask,
     gate: "strict",
     needs: "session:steer",
     clientId: "shape",

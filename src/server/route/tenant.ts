@@ -11,6 +11,8 @@ import { type Answer, answerTo, empty, events, json, refused } from "../http/ans
 import { readBody, stewardOf } from "../http/request-schema.ts";
 import { type Caller, type Route, route } from "../http/route.ts";
 import { changeDocument, type TenantStore } from "../identity/tenant-document.ts";
+import { ABOUT_SERVER } from "./about/server.ts";
+import { ABOUT_TENANT } from "./about/tenant.ts";
 
 const tenantBody = z.object({
   settings: z.strictObject({ autonomy: z.enum(AUTONOMY_PROFILES) }),
@@ -23,6 +25,7 @@ export function tenantRoutes({ store, clock, sessions }: Daemon): readonly Route
     route({
       method: "GET",
       path: "/tenant",
+      about: ABOUT_TENANT.get,
       needs: "session:read",
       async handle({ caller }) {
         return answerTo(await settings.of(caller.tenantId), (chosen) =>
@@ -33,6 +36,7 @@ export function tenantRoutes({ store, clock, sessions }: Daemon): readonly Route
     route({
       method: "PATCH",
       path: "/tenant",
+      about: ABOUT_TENANT.set,
       needs: "tenant:write",
       fields: tenantBody,
       async handle({ caller, body }) {
@@ -105,17 +109,23 @@ function choicesIn(value: JsonObject | null): TenantChoices {
   return read.success ? read.data : CAREFUL;
 }
 
+/** Which tenant is to be deleted. Any other body is answered with what to send. */
+const removalBody = z.object({ confirm: z.string() });
+
 /** Deletes the caller's tenant and all its data, if the body confirms which tenant. Ours. */
 export function tenantRemovalRoute(daemon: Daemon): Route {
   const { sessions, tenants } = daemon;
   return route({
     method: "DELETE",
     path: "/tenant",
+    about: ABOUT_TENANT.remove,
+    content: removalBody,
     needs: "tenant:write",
     deletesTenant: true,
     async handle({ caller, body }) {
       const { tenantId } = caller;
-      if (body.confirm !== tenantId) return unconfirmed(tenantId);
+      const read = readBody(removalBody, body);
+      if (!read.ok || read.value.confirm !== tenantId) return unconfirmed(tenantId);
       const ending = tenants.endingOf(tenantId);
       const free = await daemon.checkNoForeignHolders(tenantId);
       if (!free.ok) return refused(free.refusal);
@@ -138,6 +148,7 @@ export function tenantEventsRoute({ sessions }: Daemon): Route {
   return route({
     method: "GET",
     path: "/events",
+    about: ABOUT_SERVER.tenantEvents,
     needs: "session:read",
     rate: "exempt",
     async handle({ caller }) {
@@ -155,6 +166,7 @@ export function policyRoutes({ sessions }: Daemon): readonly Route[] {
     route({
       method: "GET",
       path: "/tenant/policy",
+      about: ABOUT_TENANT.policy,
       needs: "session:read",
       async handle({ caller }) {
         return answerTo(await sessions.policy.view(caller), policyAnswer);
@@ -163,6 +175,7 @@ export function policyRoutes({ sessions }: Daemon): readonly Route[] {
     route({
       method: "PUT",
       path: "/tenant/policy",
+      about: ABOUT_TENANT.setPolicy,
       gate: "strict",
       needs: "tenant:write",
       fields: newPolicy,

@@ -12,16 +12,16 @@ import {
 import { fail, ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
 import {
-  EXPORT_FORMATS,
-  isExportFormat,
+  EXPORT_FORMAT_NAMES,
   isTranscriptCursor,
   type TranscriptStart,
 } from "../../session/index.ts";
-import { readEventEpoch, readLastEventId, readMaxQueued } from "../../wire/sse.ts";
+import { readEventEpoch, readLastEventId } from "../../wire/sse.ts";
 import type { Daemon } from "../daemon.ts";
-import { answerTo, events, file, json, refused } from "../http/answer.ts";
+import { type Answer, answerTo, events, file, json, refused } from "../http/answer.ts";
 import { readQuery } from "../http/request-schema.ts";
 import { type Route, type RouteRequest, route } from "../http/route.ts";
+import { ABOUT_TRANSCRIPTS } from "./about/read.ts";
 import { withKnown, withSession } from "./session-request.ts";
 
 /** Streams the session's events from a given one, or from now on. */
@@ -29,6 +29,8 @@ export function eventsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/events",
+    about: ABOUT_TRANSCRIPTS.events,
+    query: streamQuery,
     needs: "session:read",
     rate: "exempt",
     honours: ["slow_client_warning", "typed_event_schema"],
@@ -52,6 +54,8 @@ export function childEventsRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/children/:childId/events",
+    about: ABOUT_TRANSCRIPTS.childEvents,
+    query: childStreamQuery,
     needs: "session:read",
     rate: "exempt",
     honours: ["slow_client_warning", "typed_event_schema"],
@@ -79,19 +83,36 @@ export interface StreamRequest {
   readonly wantsSnapshot: boolean;
 }
 
+const queued = { min: STREAM_QUEUED_MIN, max: STREAM_QUEUED_MAX };
+
+const childStreamQuery = z.object({
+  /** Frames that may wait for the subscriber. */
+  maxQueued: z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .transform(Number)
+    .pipe(z.int().min(queued.min).max(queued.max))
+    .optional(),
+});
+
+const streamQuery = childStreamQuery.extend({
+  /** Any other value is as none. */
+  snapshot: z.literal("1").optional().catch(undefined),
+});
+
 /** Reads the options of a stream. Only a bad queue length is refused. */
 export function readStreamRequest(
   request: Pick<RouteRequest, "header" | "query">,
 ): Result<StreamRequest> {
-  const range = { min: STREAM_QUEUED_MIN, max: STREAM_QUEUED_MAX };
-  const maxQueued = readMaxQueued(request.query.get("maxQueued"), range);
-  if (maxQueued === "invalid") return fail("invalid_max_queued", range);
+  const read = readQuery(streamQuery, request.query);
+  if (!read.ok) return fail("invalid_max_queued", queued);
+  const { maxQueued, snapshot } = read.value;
   const after = readLastEventId(request.header("last-event-id"));
   return ok({
     after,
     epoch: after === null ? null : readEventEpoch(request.header("x-qwen-event-epoch")),
-    ...(maxQueued === null ? {} : { maxQueued }),
-    wantsSnapshot: request.query.get("snapshot") === "1",
+    ...(maxQueued !== undefined && { maxQueued }),
+    wantsSnapshot: snapshot === "1",
   });
 }
 
@@ -112,6 +133,8 @@ export function transcriptRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/transcript",
+    about: ABOUT_TRANSCRIPTS.transcript,
+    query: transcriptQuery,
     needs: "session:read",
     async handle(request) {
       const wanted = pageRequestOf(request.query);
@@ -162,24 +185,21 @@ function startOf(query: TranscriptQuery): Result<TranscriptStart> {
 /** Nothing that a conversation quotes may run or load anything, if a browser shows it here. */
 const EXPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
+const exportQuery = z.object({ format: z.enum(EXPORT_FORMAT_NAMES).default("html") });
+
 /** Exports the session as a file. */
 export function exportRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/session/:id/export",
+    about: ABOUT_TRANSCRIPTS.export,
+    query: exportQuery,
     needs: "session:read",
     handle: (request) =>
       withSession(daemon, request, async (session) => {
-        const format = request.query.get("format") ?? "html";
-        if (!isExportFormat(format)) {
-          const allowedFormats = Object.keys(EXPORT_FORMATS);
-          const facts = {
-            formats: allowedFormats.join(", "),
-            format: cutText(format, CONFLICT_CHARS_MAX),
-          };
-          const why = refusal("invalid_export_format", facts);
-          return json(400, { ...errorBody(why), allowedFormats });
-        }
+        const read = readQuery(exportQuery, request.query);
+        if (!read.ok) return unknownFormat(request.query.get("format") ?? "");
+        const { format } = read.value;
         const name = `fermata-${session.key.sessionId}`.replace(/[^A-Za-z0-9._-]/g, "_");
         const exported = await session.export(format, request.signal);
         return answerTo(exported, ({ mediaType, pieces, end }) => {
@@ -191,4 +211,11 @@ export function exportRoute(daemon: Daemon): Route {
         });
       }),
   });
+}
+
+function unknownFormat(format: string): Answer {
+  const formats = EXPORT_FORMAT_NAMES.join(", ");
+  const facts = { formats, format: cutText(format, CONFLICT_CHARS_MAX) };
+  const body = errorBody(refusal("invalid_export_format", facts));
+  return json(400, { ...body, allowedFormats: EXPORT_FORMAT_NAMES });
 }

@@ -10,8 +10,8 @@ import { heard, openWork, Work, withoutError, workRoutes } from "./work.fixture.
 const ALLOW = { outcome: { outcome: "selected", optionId: "allow_once" } };
 const CANCEL = { outcome: { outcome: "cancelled" } };
 
-/** A request with this header comes from another machine. */
-const AFAR = { "x-from-afar": "yes" };
+/** Votes do not read this header. Here it marks a request from another machine. */
+const AFAR = { "x-qwen-event-epoch": "afar" };
 
 function fromAfar(daemon: Daemon): readonly Route[] {
   return workRoutes(daemon).map((row) => {
@@ -19,7 +19,7 @@ function fromAfar(daemon: Daemon): readonly Route[] {
     return {
       ...row,
       handle: (request: ServerRequest) => {
-        const isLoopbackPeer = request.header("x-from-afar") === null;
+        const isLoopbackPeer = request.header("x-qwen-event-epoch") !== "afar";
         return row.handle({ ...request, isLoopbackPeer });
       },
     };

@@ -11,7 +11,6 @@ import {
   openMemoryStore,
   snapshotOf,
 } from "../../store/sample.fixture.ts";
-import { isExportFormat } from "./export.ts";
 import { exportSession, type Stored, sourceOf, storedLife, textOf } from "./source.fixture.ts";
 import { ExportBroken, storeSource } from "./source.ts";
 
@@ -160,11 +159,6 @@ describe("an export", () => {
     expect(sizes.length).toBeGreaterThan(5);
     expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThanOrEqual(EXPORT_CHUNK_CHARS);
     expect(Math.max(...sizes)).toBe(EXPORT_CHUNK_CHARS);
-  });
-
-  it("knows its formats", () => {
-    const asked = ["json", "jsonl", "md", "html", "pdf", "constructor"];
-    expect(asked.filter(isExportFormat)).toEqual(["json", "jsonl", "md", "html"]);
   });
 
   it.each([

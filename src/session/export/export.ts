@@ -18,19 +18,17 @@ interface FormatWriter {
   readonly write: (exported: Exported) => AsyncIterable<string>;
 }
 
-/** The export formats by file extension. */
-export const EXPORT_FORMATS = {
+/** The file extension of each format. */
+export const EXPORT_FORMAT_NAMES = ["html", "json", "jsonl", "md"] as const;
+
+export type ExportFormat = (typeof EXPORT_FORMAT_NAMES)[number];
+
+const EXPORT_FORMATS = {
   html: { mediaType: "text/html; charset=utf-8", write: html },
   json: { mediaType: "application/json", write: jsonDocument },
   jsonl: { mediaType: "application/x-ndjson", write: jsonLines },
   md: { mediaType: "text/markdown; charset=utf-8", write: markdown },
-} as const satisfies Readonly<Record<string, FormatWriter>>;
-
-export type ExportFormat = keyof typeof EXPORT_FORMATS;
-
-export function isExportFormat(text: string): text is ExportFormat {
-  return Object.hasOwn(EXPORT_FORMATS, text);
-}
+} as const satisfies Readonly<Record<ExportFormat, FormatWriter>>;
 
 /** A file that is being written. */
 export interface OpenedExport {

@@ -15,13 +15,11 @@ import { Life } from "../../core/session/life.fixture.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import { ManualClock } from "../../platform/manual-clock.fixture.ts";
 import { keyOf } from "../../store/sample.fixture.ts";
-import { EXPORT_FORMATS, type ExportFormat, isExportFormat, openExport } from "./export.ts";
+import { EXPORT_FORMAT_NAMES, type ExportFormat, openExport } from "./export.ts";
 import type { ExportReader } from "./permits.ts";
 import { ExportProcesses } from "./process.ts";
 import { exportSession, type Stored, sourceOf, storedLife, textOf } from "./source.fixture.ts";
 import type { Exported, ExportSource } from "./source.ts";
-
-const FORMATS = Object.keys(EXPORT_FORMATS).filter(isExportFormat);
 
 const MISBEHAVING = {
   script: new URL("./misbehaving-writer.fixture.ts", import.meta.url),
@@ -73,14 +71,17 @@ function processesWith(...options: ConstructorParameters<typeof ExportProcesses>
 afterEach(() => processes.end());
 
 describe("an export in a process of its own", () => {
-  it.each(FORMATS)("is the same file as one that is written here: %s", async (format) => {
-    const { source } = sourceOf(stored(), 1);
-    processesWith(SYSTEM_CLOCK);
-    const text = await textOf(await piecesOf(await opened(source), format));
-    expect(text).toBe(await textOf(await exportSession(source, format)));
-    expect(text).toContain("one");
-    expect(processes.counts.processes).toBe(0);
-  });
+  it.each(EXPORT_FORMAT_NAMES)(
+    "is the same file as one that is written here: %s",
+    async (format) => {
+      const { source } = sourceOf(stored(), 1);
+      processesWith(SYSTEM_CLOCK);
+      const text = await textOf(await piecesOf(await opened(source), format));
+      expect(text).toBe(await textOf(await exportSession(source, format)));
+      expect(text).toContain("one");
+      expect(processes.counts.processes).toBe(0);
+    },
+  );
 
   it("P10: leaves in pieces of a bounded size, with no character in two of them", async () => {
     const life = lifeThatSays(`x${"\u{1f600}".repeat(EXPORT_CHUNK_CHARS)}`);
