@@ -49,6 +49,9 @@ const EXPECTED = `
   invalid_option_id          400 never  Validation/OptionInvalid
   permission_forbidden       403 never  Session/VoteForbidden
   sharing_forbidden          403 never  Session/SharingForbidden
+  invalid_session_name       400 never  Validation/SessionNameInvalid
+  session_name_taken         409 never  Session/NameTaken
+  session_name_ambiguous     409 never  Session/NameAmbiguous
   cancel_sentinel_collision  500 never  Validation/SentinelCollision
   grant_not_found            404 never  Session/GrantNotFound
   trust_gate                 403 never  Session/TrustGate

@@ -106,6 +106,17 @@ export const DISPLAY_NAME_CHARS_MAX = 256;
 /** What a session is called after its first prompt, until it is given a name. */
 export const TITLE_CHARS_MAX = 80;
 
+/** The name of a session. One that the server makes of words is short enough for a column. */
+export const SESSION_NAME_CHARS_MAX = 64;
+export const SESSION_NAME_AUTOMATIC_CHARS_MAX = 40;
+export const SESSION_NAME_WORDS_MAX = 5;
+
+/** Sessions of one name that a caller may see: as many are read, and named in a refusal. */
+export const SESSION_NAMESAKES_READ_MAX = 10;
+
+/** The number that makes a name unlike others; from here on it may have another's. */
+export const SESSION_NAME_NUMBER_MAX = 1_000_000;
+
 /** Tool calls tracked in one turn. Later ones are still stored, only not timed or closed. */
 export const TOOL_CALLS_TRACKED_MAX = 4_096;
 

@@ -2,7 +2,7 @@ import type { Refusal } from "../core/error.ts";
 import type { ClientId, PromptId, ShellId, TurnId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import type { Actor } from "../core/session/command.ts";
+import type { Actor, CommandData } from "../core/session/command.ts";
 import type { ModelChange, Session } from "../core/session/state.ts";
 import {
   type Audience,
@@ -148,6 +148,16 @@ export class SessionAccess extends KnownSession {
   /** Gives it a command on behalf of an actor. */
   command(actor: Actor, request: ClientCommand) {
     return this.host.command(this.key, actor, request);
+  }
+
+  /** Gives it the name and the display name; what is not in it stays as it is. */
+  rename(actor: Actor, to: CommandData["metadata"]) {
+    const { name } = to;
+    const rename = () => this.command(actor, { type: "metadata", ...to });
+    if (name === undefined) return rename();
+    const { sessionId } = this.key;
+    const { audience = null } = this.session.chosen;
+    return this.host.choices.names.give(this.viewer, { sessionId, name, audience }, rename);
   }
 
   prompt(actor: Actor, request: PromptRequest) {

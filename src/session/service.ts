@@ -3,7 +3,8 @@ import { type AskId, parseSessionId, type SessionId } from "../core/id.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor } from "../core/session/command.ts";
 import { pendingCount } from "../core/session/state.ts";
-import { isVisibleTo, type Viewer } from "../core/session/visibility.ts";
+import { audienceOf, isVisibleTo, type Viewer } from "../core/session/visibility.ts";
+import { parseSessionName } from "../core/session-name.ts";
 import { hasTurn } from "../core/status.ts";
 import type { ListFilter, Listing, ListPage, SessionKey, StoredRecord } from "../store/store.ts";
 import type { ListedAsk } from "../wire/session-summary.ts";
@@ -21,6 +22,7 @@ import { visibleFilter } from "./bus/streams.ts";
 import type { TenantSubscription } from "./bus/tenant-stream.ts";
 import type { SessionHost } from "./host.ts";
 import type { LiveSession } from "./live.ts";
+import type { SessionNames } from "./name/session-names.ts";
 import {
   type AdoptionRequest,
   Adoptions,
@@ -50,6 +52,7 @@ export class SessionService {
   readonly #world: SessionWorld;
   readonly #host: SessionHost;
   readonly #adoptions: Adoptions;
+  readonly #names: SessionNames;
   /** What the owners of a tenant allow its users. */
   readonly policy: PolicyAccess;
 
@@ -57,6 +60,7 @@ export class SessionService {
     this.#world = world;
     this.policy = new PolicyAccess(world);
     this.#host = host;
+    this.#names = host.choices.names;
     this.#adoptions = new Adoptions(world, host);
   }
 
@@ -79,7 +83,8 @@ export class SessionService {
     const { sessionId, actor, isUsualAutonomy = false, modelId = null } = request;
     const creation = { ...request.creation, storeId: this.#world.store.contract.storeId };
     const key = { tenantId: viewer.tenantId, sessionId };
-    const joined = await this.#host.create({ key, creation, actor, isUsualAutonomy, modelId });
+    const made = () => this.#host.create({ key, creation, actor, isUsualAutonomy, modelId });
+    const joined = await this.#named(viewer, { sessionId, ...creation }, made);
     if (!joined.ok)
       return { ok: false, refusal: await this.#discreet(joined.refusal, key, viewer) };
     const { live, ...how } = joined.value;
@@ -100,12 +105,24 @@ export class SessionService {
     const creation = { ...wanted, storeId: this.#world.store.contract.storeId };
     const key = { tenantId: viewer.tenantId, sessionId };
     const request = { key, creation, actor, isUsualAutonomy, ...own };
-    const adopted = await this.#adoptions.adopt(viewer, request);
+    const made = () => this.#adoptions.adopt(viewer, request);
+    const adopted = await this.#named(viewer, { sessionId, ...creation }, made);
     if (!adopted.ok) {
       return { ok: false, refusal: await this.#discreet(adopted.refusal, key, viewer) };
     }
     const { live, ...how } = adopted.value;
     return ok({ ...how, session: this.#access(live, viewer) });
+  }
+
+  /** Makes a session, under the name that it is to have if it is to have one. */
+  #named<Value>(
+    viewer: Viewer,
+    { sessionId, name, visibility = "tenant", sharedWith = [] }: NewlyNamed,
+    make: () => Promise<Result<Value>>,
+  ): Promise<Result<Value>> {
+    if (name === undefined) return make();
+    const audience = audienceOf({ visibility, sharedWith }, viewer.userId ?? undefined);
+    return this.#names.give(viewer, { sessionId, name, audience }, make);
   }
 
   /** That an id is taken cannot be kept from its caller; what has it can, and in what state. */
@@ -120,8 +137,9 @@ export class SessionService {
    * see it, or if it was closed on request and not loaded since.
    */
   async find(viewer: Viewer, id: string): Promise<Result<SessionAccess>> {
-    const key = keyOf(viewer, id);
-    if (key === null) return notFound(id);
+    const named = await this.#keyOf(viewer, id);
+    if (!named.ok) return named;
+    const key = named.value;
     // Whether it can be opened tells that it is there, so the viewer comes first (P8).
     if (viewer.role !== "owner") {
       const seen = await this.#seen(key, viewer);
@@ -134,8 +152,9 @@ export class SessionService {
 
   /** The session, also a closed one; nothing is opened for it. */
   async known(viewer: Viewer, id: string): Promise<Result<KnownSession>> {
-    const key = keyOf(viewer, id);
-    if (key === null) return notFound(id);
+    const named = await this.#keyOf(viewer, id);
+    if (!named.ok) return named;
+    const key = named.value;
     const seen = await this.#seen(key, viewer);
     return seen.ok ? ok(new KnownSession(this.#host, key, viewer, seen.value)) : seen;
   }
@@ -235,8 +254,9 @@ export class SessionService {
    * session nor an entry that the viewer sees.
    */
   async auditOf(viewer: Viewer, id: string, range: AuditRange): Promise<Result<AuditPage>> {
-    const key = keyOf(viewer, id);
-    if (key === null) return notFound(id);
+    const sessionId = parseSessionId(id);
+    if (sessionId === null) return notFound(id);
+    const key = { tenantId: viewer.tenantId, sessionId };
     const seen = await this.#seen(key, viewer);
     const isThere = seen.ok && seen.value?.ok !== false;
     if (!isThere) {
@@ -248,9 +268,31 @@ export class SessionService {
     return this.audit(viewer, { ...WHOLE_AUDIT, sessionId: key.sessionId }, range);
   }
 
+  /** The id of what a caller names by an id or a name; nothing is said of whether it is there. */
+  async idOf(viewer: Viewer, text: string): Promise<Result<SessionId>> {
+    const key = await this.#keyOf(viewer, text);
+    return key.ok ? ok(key.value.sessionId) : key;
+  }
+
   /** Deletes the viewer's tenant with all that it has. */
   removeTenant({ tenantId, userId }: Viewer): Promise<Result<void>> {
     return this.#host.removeTenant(tenantId, userId ?? "an owner without a name");
+  }
+
+  /**
+   * The key of a session by its id, or by its name in its stead. An impossible id is answered like
+   * that of an absent session (P8).
+   */
+  async #keyOf(viewer: Viewer, text: string): Promise<Result<SessionKey>> {
+    const { tenantId } = viewer;
+    const name = parseSessionName(text);
+    if (name !== null) {
+      const found = await this.#names.find(viewer, name);
+      if (!found.ok) return found;
+      if (found.value !== null) return ok({ tenantId, sessionId: found.value });
+    }
+    const sessionId = parseSessionId(text);
+    return sessionId === null ? notFound(text) : ok({ tenantId, sessionId });
   }
 
   #access(live: LiveSession, viewer: Viewer): SessionAccess {
@@ -272,11 +314,8 @@ function isSeenBy(viewer: Viewer, { session }: LiveSession): boolean {
   return isVisibleTo(session.chosen.audience ?? null, viewer);
 }
 
-/** Null for an impossible id, which is answered like that of an absent session (P8). */
-function keyOf({ tenantId }: Viewer, id: string): SessionKey | null {
-  const sessionId = parseSessionId(id);
-  return sessionId === null ? null : { tenantId, sessionId };
-}
+type NewlyNamed = Pick<SessionOptions["creation"], "name" | "visibility" | "sharedWith"> &
+  Pick<SessionKey, "sessionId">;
 
 function notFound(sessionId: string): Result<never> {
   return fail("session_not_found", { sessionId });

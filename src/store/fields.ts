@@ -8,6 +8,7 @@ import {
 } from "../core/limits.ts";
 import type { SecurityMode } from "../core/policy/risk.ts";
 import { fail, ok, type Result } from "../core/result.ts";
+import { isSessionName } from "../core/session-name.ts";
 import { SESSION_STATES } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
 import type { ListFilter, Manifest, SessionRecord } from "./store.ts";
@@ -38,6 +39,8 @@ const isState: Rule = (value) => SESSION_STATES.some((state) => state === value)
 
 const isUser: Rule = (value) => typeof value === "string" && parseUserId(value) !== null;
 
+const isNameOfSession: Rule = (value) => typeof value === "string" && isSessionName(value);
+
 function isSetOfUsers(value: unknown): boolean {
   return Array.isArray(value) && value.length <= SESSION_AUDIENCE_MAX && value.every(isUser);
 }
@@ -56,12 +59,14 @@ const RECORD: Rules<SessionRecord> = {
   workspaceCwd: isShortText,
   status: isState,
   displayName: orNull(isShortText),
+  name: orNull(isNameOfSession),
   parentSessionId: orNull(isId),
   sourceType: orNull(isShortText),
   sourceId: orNull(isShortText),
   closed: isBoolean,
   shared: isBoolean,
   pendingPrompts: isCount,
+  agent: orNull(isName),
   createdBy: orNull(isUser),
   audience: orNull(isSetOfUsers),
   updatedAtMs: Number.isSafeInteger,
@@ -81,6 +86,8 @@ const FILTER: Rules<ListFilter> = {
   parentSessionId: isId,
   sourceType: isShortText,
   sourceId: isShortText,
+  name: isNameOfSession,
+  agent: isName,
   closed: isBoolean,
   shared: isBoolean,
   hasPendingPrompts: isBoolean,

@@ -3,6 +3,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { SecurityMode } from "../core/policy/risk.ts";
 import type { Result } from "../core/result.ts";
 import type { Audience } from "../core/session/visibility.ts";
+import type { SessionName } from "../core/session-name.ts";
 import type { SessionState } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
 import type { PastCopied, PastStep } from "./past.ts";
@@ -209,6 +210,8 @@ export interface SessionRecord {
   readonly workspaceCwd: string;
   readonly status: SessionState;
   readonly displayName: string | null;
+  /** What may be written for its id by those who see it. Others of its tenant may have the same. */
+  readonly name: SessionName | null;
   readonly parentSessionId: SessionId | null;
   readonly sourceType: string | null;
   readonly sourceId: string | null;
@@ -218,6 +221,8 @@ export interface SessionRecord {
   readonly shared: boolean;
   /** Admitted and without a verdict: after a crash the server goes on with them. */
   readonly pendingPrompts: number;
+  /** The agent that it is set to; null in records of before there was this field. */
+  readonly agent: string | null;
   /** The user who made it, where that is known. */
   readonly createdBy: UserId | null;
   /** The users who see it beside owners; null is the whole tenant. */
@@ -350,6 +355,8 @@ export interface ListFilter {
   readonly parentSessionId?: SessionId;
   readonly sourceType?: string;
   readonly sourceId?: string;
+  readonly name?: SessionName;
+  readonly agent?: string;
   readonly closed?: boolean;
   readonly shared?: boolean;
   /** Whether any of its prompts waits for a verdict. */

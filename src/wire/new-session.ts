@@ -11,6 +11,7 @@ import {
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../core/policy/risk.ts";
 import type { ModelChange, ModelConfig } from "../core/session/state.ts";
 import { UNFINISHED_FORK, VISIBILITIES } from "../core/session/visibility.ts";
+import { parseSessionName, SESSION_NAME_RULE, type SessionName } from "../core/session-name.ts";
 
 /** The name of an agent, a model or one of its settings. */
 const name = z.string().min(1).max(AGENT_NAME_CHARS_MAX);
@@ -28,6 +29,14 @@ export const sourceId = z
   .max(SOURCE_ID_CHARS_MAX)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   .regex(/^[^\u0000-\u001f\u007f]*$/, "it contains control characters");
+
+/** A name of a session; see `SESSION_NAME_RULE`. */
+export const sessionName = z.string(SESSION_NAME_RULE).transform((text, context): SessionName => {
+  const parsed = parseSessionName(text);
+  if (parsed !== null) return parsed;
+  context.addIssue({ code: "custom", message: SESSION_NAME_RULE });
+  return z.NEVER;
+});
 
 export const approvalMode = z.enum(APPROVAL_MODES);
 
@@ -75,6 +84,7 @@ export const newSessionBody = z
     sessionId: z.string().refine(isUuid, "it is not a UUID").toLowerCase().nullish(),
     sourceType: sourceType.optional(),
     sourceId: sourceId.optional(),
+    name: sessionName.optional(),
     agent: name.optional(),
     mode: z.enum(["ask", "allowlist", "yolo"]).optional(),
     allowlist: z
@@ -91,6 +101,10 @@ export const newSessionBody = z
   .refine((body) => body.sourceId === undefined || body.sourceType !== undefined, {
     path: ["sourceId"],
     error: "it needs a sourceType",
+  })
+  .refine((body) => body.name === undefined || body.sessionScope !== "single", {
+    path: ["sessionScope"],
+    error: "a session with a name is one of its own; leave it out",
   });
 
 /** What a client may say of a new session, as the server reads it. */

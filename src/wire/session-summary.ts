@@ -1,6 +1,7 @@
 import type { AskId, ClientId, SessionId, UserId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Session } from "../core/session/state.ts";
+import type { SessionName } from "../core/session-name.ts";
 import type { SessionState } from "../core/status.ts";
 
 /** A session as lists show it. `status` is Fermata's addition to the wire. */
@@ -10,9 +11,13 @@ export interface SessionSummary {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly displayName?: string;
+  /** What may be written for its id. Ours. */
+  readonly name?: SessionName;
   readonly parentSessionId?: SessionId;
   readonly sourceType?: string;
   readonly sourceId?: string;
+  /** The agent that it is set to, where that is known. Ours. */
+  readonly agent?: string;
   /** The user who made it, where that is known. Ours. */
   readonly createdBy?: UserId;
   readonly clientCount: number;
@@ -64,4 +69,5 @@ export type ListedAsk = PendingInteraction & {
   readonly sessionId: SessionId;
   readonly workspaceCwd: string;
   readonly displayName?: string;
+  readonly name?: SessionName;
 };

@@ -23,6 +23,7 @@ import {
   newPrompt,
   SERVER,
   sessionId,
+  sessionName,
   shellId,
   turnId,
   userId,
@@ -256,7 +257,10 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
     key: odd ? someGrant(life) : one([null, ""], pick),
   }),
 
-  metadata: ({ odd, pick }) => ({ displayName: odd ? `name ${pick % 3}` : "\u0000" }),
+  metadata: ({ odd, pick }) => ({
+    ...(pick % 3 !== 0 && { displayName: odd ? `name ${pick % 3}` : "\u0000" }),
+    ...(pick % 2 === 0 && { name: sessionName(`name-${pick % 4}`) }),
+  }),
   model: someModel,
   approval_mode: ({ pick }) => ({ mode: one(APPROVAL_MODES, pick), persisted: false }),
   autonomy: ({ pick }) => ({ profile: one(AUTONOMY_PROFILES, pick) }),

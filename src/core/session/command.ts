@@ -19,6 +19,7 @@ import type { Bound } from "../policy/bound.ts";
 import type { GuardOpinion, WorkflowOpinion } from "../policy/gate.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
+import type { SessionName } from "../session-name.ts";
 import type { AgentStatus } from "../status.ts";
 import type { AgentMode, ContextUsage, SandboxState } from "../turn.ts";
 import type { ChildOutcome } from "./child.ts";
@@ -104,7 +105,8 @@ export interface CommandData {
   revoke_grant: { key: string | null };
 
   // What the session is set to
-  metadata: { displayName: string };
+  /** What is not in it stays as it is. */
+  metadata: { displayName?: string; name?: SessionName };
   /** What the agent has taken, or what it has not. */
   model: { change: ModelChange } | { failure: ModelFailure };
   approval_mode: { mode: ApprovalMode; persisted: boolean };

@@ -94,6 +94,7 @@ export const EVENT_TABLE = {
   usage_reported:               row("latest",   yes, no,  no,  no,  no,  no,  no,  yes),
 
   session_metadata_updated:     row("latest",   yes, no,  yes, no,  yes, no,  yes, yes),
+  session_named:                row("latest",   yes, no,  yes, no,  yes, no,  no,  yes),
   model_switched:               row("latest",   yes, no,  no,  no,  yes, yes, yes, yes),
   model_switch_failed:          row("keep",     no,  no,  no,  no,  yes, yes, yes, no),
   model_config_changed:         row("latest",   yes, no,  no,  no,  yes, yes, no,  yes),

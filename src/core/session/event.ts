@@ -4,6 +4,7 @@ import type { JsonObject } from "../json.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
 import type { Authority } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
+import type { SessionName } from "../session-name.ts";
 import type { InvocationMode, SkillSource } from "../skill/skill.ts";
 import type { SessionState } from "../status.ts";
 import type { AgentMode, SandboxState } from "../turn.ts";
@@ -52,6 +53,7 @@ export interface EventData extends AskEvents, ChildEvents, CreditEvents, Announc
 
   // What the session is set to
   session_metadata_updated: { displayName?: string; titleSource: TitleSource };
+  session_named: Naming;
   model_switched: { modelId: string };
   model_switch_failed: { requestedModelId: string; error: string };
   model_config_changed: { from: ModelConfig; to: ModelConfig };
@@ -250,6 +252,13 @@ interface PromptAdmission extends Keyed {
   echo: boolean;
   /** With which role its user spoke, where that binds the turn. */
   authority?: Authority;
+}
+
+interface Naming {
+  name: SessionName;
+  /** Given by a client, or made of the words of the first prompt. */
+  source: "given" | "auto";
+  from: SessionName | null;
 }
 
 interface SteeredMessages {

@@ -64,6 +64,7 @@ const EVOLVERS: { readonly [Type in ChangeType]: Evolver<Type> } = {
   usage_reported: output.usageReported,
 
   session_metadata_updated: setting.metadataUpdated,
+  session_named: setting.named,
   model_switched: setting.modelSwitched,
   model_config_changed: setting.modelConfigChanged,
   approval_mode_changed: setting.approvalModeChanged,

@@ -10,6 +10,7 @@ import {
   parseTurnId,
   parseUserId,
 } from "../id.ts";
+import { parseSessionName } from "../session-name.ts";
 import type { Actor, Command, CommandData, CommandType, NewAsk, NewPrompt } from "./command.ts";
 import { decide } from "./decide.ts";
 import type { Decision } from "./draft.ts";
@@ -32,6 +33,7 @@ export const clientId = checked(parseClientId);
 export const shellId = checked(parseShellId);
 export const childId = checked(parseChildId);
 export const userId = checked(parseUserId);
+export const sessionName = checked(parseSessionName);
 
 export const SERVER: Actor = { kind: "server" };
 /** Stands for the session's present agent, whichever that is when the command is given. */

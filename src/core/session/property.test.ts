@@ -315,6 +315,7 @@ describe("whatever happens to a session", () => {
 
 const CHOICES: ReadonlySet<string> = new Set([
   "session_metadata_updated",
+  "session_named",
   "model_switched",
   "model_config_changed",
   "agent_option_changed",

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NO_TOKENS } from "../price.ts";
+import { parseSessionName } from "../session-name.ts";
 import { EMPTY_TURN } from "../turn.ts";
 import { AGENT, client, Life, newPrompt, noCredit, turnId } from "./life.fixture.ts";
 import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest, writeSlot } from "./slot.ts";
@@ -10,11 +11,13 @@ const MANIFEST = { sessionId: WAITING.sessionId, storeId: "sqlite", createdAt: 1
 const RECORD = {
   workspaceCwd: "/workspace",
   displayName: "A name",
+  name: null,
   parentSessionId: WAITING.sessionId,
   sourceType: "branch",
   sourceId: "s0",
   shared: true,
   closed: false,
+  agent: null,
   createdBy: null,
   audience: null,
 };
@@ -41,6 +44,15 @@ describe("a session without its slot", () => {
       closed: false,
     });
     expect(readSlot(CORE_SLOT.version, writeSlot(session))).toStrictEqual(session);
+  });
+
+  it("has the name and the agent of its record, where that has them", () => {
+    const name = parseSessionName("fix-login");
+    const record = { ...RECORD, name, agent: "echo" };
+    const { chosen } = sessionFromManifest({ ...MANIFEST, mode: "ask" }, record, "chat");
+    expect(chosen).toMatchObject({ name: "fix-login", activeAgent: "echo" });
+    const without = sessionFromManifest({ ...MANIFEST, mode: "ask" }, RECORD, "chat");
+    expect(without.chosen).not.toHaveProperty("name");
   });
 
   it("is of a thread if it is not shared, and has no source if none is known", () => {

@@ -158,10 +158,11 @@ const MANIFEST = {
 
 function recordOf({ fixed, chosen, closed }: Session) {
   const { workspaceCwd, parentSessionId, createdBy = null } = fixed;
-  const { displayName, audience = null } = chosen;
+  const { displayName, name = null, activeAgent: agent, audience = null } = chosen;
   const source = { sourceType: null, sourceId: null };
   const seenBy = { createdBy, audience };
-  return { workspaceCwd, displayName, parentSessionId, ...source, ...seenBy, shared: true, closed };
+  const own = { workspaceCwd, displayName, name, agent, parentSessionId, closed };
+  return { ...own, ...source, ...seenBy, shared: true };
 }
 
 function isSnapshot(event: SessionEvent): boolean {

@@ -4,6 +4,7 @@ import { PHASES } from "../lifecycle.ts";
 import { ROLES } from "../permission.ts";
 import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../policy/risk.ts";
+import { parseSessionName } from "../session-name.ts";
 import { SESSION_STATES } from "../status.ts";
 import { CHILD_STATES, type Connection, EMPTY_TURN, type PastChild } from "../turn.ts";
 import type { PromptStamp } from "./event.ts";
@@ -65,6 +66,7 @@ import type {
  */
 
 const sessionId = id(parseSessionId);
+const sessionName = id(parseSessionName);
 const promptId = id(parsePromptId);
 const clientId = id(parseClientId);
 const userId = id(parseUserId);
@@ -107,6 +109,7 @@ const CHOSEN: Fields<Chosen> = {
   approvalMode: oneOf(...APPROVAL_MODES),
   displayName: orNull(text),
   titleSource: orNull(oneOf("manual", "auto")),
+  name: optional(sessionName),
   currentCwd: text,
   budgetMicro: orNull(count),
   audience: optional(list(userId)),

@@ -1,6 +1,7 @@
 import type { PromptId, SessionId, UserId } from "../id.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import type { SecurityMode } from "../policy/risk.ts";
+import type { SessionName } from "../session-name.ts";
 import { hasTurn, type SessionState } from "../status.ts";
 import { EMPTY_TURN } from "../turn.ts";
 import { type SessionEvent, stampOf } from "./event.ts";
@@ -128,9 +129,12 @@ export interface ManifestFields {
 export interface RecordFields {
   readonly workspaceCwd: string;
   readonly displayName: string | null;
+  readonly name: SessionName | null;
   readonly parentSessionId: SessionId | null;
   readonly sourceType: string | null;
   readonly sourceId: string | null;
+  /** Records of before have none. */
+  readonly agent: string | null;
   readonly shared: boolean;
   readonly closed: boolean;
   readonly createdBy: UserId | null;
@@ -145,10 +149,10 @@ export interface RecordFields {
 export function sessionFromManifest(
   manifest: ManifestFields,
   record: RecordFields,
-  activeAgent: string,
+  defaultAgent: string,
 ): Session {
   const { sessionId, storeId, mode: securityMode, createdAt } = manifest;
-  const { workspaceCwd, displayName, parentSessionId, sourceType, sourceId } = record;
+  const { workspaceCwd, displayName, name, parentSessionId, sourceType, sourceId } = record;
   const creation: Creation = {
     workspaceCwd,
     scope: record.shared ? "single" : "thread",
@@ -157,12 +161,13 @@ export function sessionFromManifest(
     storeId,
     source: sourceType === null ? null : { type: sourceType, id: sourceId },
     parentSessionId,
-    activeAgent,
+    activeAgent: record.agent ?? defaultAgent,
     modelConfig: { modelId: null },
     skills: UNKNOWN_SNAPSHOT,
     persona: UNKNOWN_SNAPSHOT,
     approvalMode: "default",
     displayName,
+    ...(name !== null && { name }),
     autonomyProfile: null,
     budgetMicro: null,
     ...sharingOf(record.audience, record.createdBy),

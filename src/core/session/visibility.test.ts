@@ -52,11 +52,13 @@ describe("P8: who sees a session", () => {
     const record = {
       workspaceCwd: "/w",
       displayName: null,
+      name: null,
       parentSessionId: null,
       sourceType: null,
       sourceId: null,
       shared: false,
       closed: false,
+      agent: null,
       createdBy: ada,
       audience: [ada, bob],
     };

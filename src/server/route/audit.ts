@@ -84,9 +84,11 @@ export function auditRoute({ sessions }: Daemon): Route {
     query: auditQuery,
     needs: "session:write",
     async handle({ caller, params, query: asked }) {
-      const { id } = params;
       const query = readQuery(auditQuery, asked);
       if (!query.ok) return refused(query.refusal);
+      const named = await sessions.idOf(caller, params.id);
+      if (!named.ok) return refused(named.refusal);
+      const id = named.value;
       const { limit, cursor } = query.value;
       const before = cursor === undefined ? null : readSessionCursor(cursor, id);
       if (before === null && cursor !== undefined) return refused(refusal("invalid_cursor"));

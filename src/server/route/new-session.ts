@@ -17,6 +17,7 @@ const CODES = {
   sessionId: "invalid_session_id",
   sourceType: "invalid_session_source",
   sourceId: "invalid_session_source",
+  name: "invalid_session_name",
 } as const;
 
 /** What a client requests of a new session. */
@@ -116,10 +117,13 @@ function creationOf(
   body: NewSessionFields,
   autonomyProfile: AutonomyProfile | null,
 ): NewSessionRequest["creation"] {
-  const { sourceType: type, sourceId: id = null, sessionId } = body;
+  const { sourceType: type, sourceId: id = null, sessionId, name } = body;
   const isOneOfItsOwn = (sessionId ?? null) !== null;
+  // A session with a name is one of its own.
+  const usual = name === undefined ? settings.sessionScope : "thread";
   return {
-    scope: isOneOfItsOwn ? "thread" : (body.sessionScope ?? settings.sessionScope),
+    scope: isOneOfItsOwn ? "thread" : (body.sessionScope ?? usual),
+    ...(name !== undefined && { name }),
     securityMode: body.mode ?? "ask",
     allowlist: body.allowlist ?? [],
     source: type === undefined ? null : { type, id },

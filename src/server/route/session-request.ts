@@ -132,9 +132,10 @@ export function sessionBody(
   const { session, epoch } = access;
   const { fixed, chosen, connection, sessionId } = session;
   const { workspaceCwd, source, parentSessionId } = fixed;
-  const { currentCwd } = chosen;
+  const { currentCwd, name } = chosen;
   return {
     sessionId,
+    ...(name !== undefined && { name }),
     workspaceCwd,
     attached,
     clientId,

@@ -5,10 +5,13 @@ import {
   FIELDS_MESSAGES_DEFAULT_MAX,
   FIELDS_MESSAGES_MAX,
 } from "../../core/limits.ts";
+import { DONE } from "../../core/result.ts";
 import { offeredCommands } from "../../core/slash/commands.ts";
+import type { SessionAccess } from "../../session/index.ts";
+import { sessionName } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, empty, json, refused } from "../http/answer.ts";
-import { readQuery } from "../http/request-schema.ts";
+import { readBody, readQuery } from "../http/request-schema.ts";
 import { type Route, route } from "../http/route.ts";
 import { ABOUT_BEGIN } from "./about/begin.ts";
 import { ABOUT_FIND } from "./about/find.ts";
@@ -70,10 +73,10 @@ export function heartbeatRoute(daemon: Daemon): Route {
   });
 }
 
-/** The session checks the name's length and characters. */
-const metadataBody = z.object({ displayName: z.string().optional() });
+/** The session checks the display name's length and characters. */
+const metadataBody = z.object({ displayName: z.string().optional(), name: sessionName.optional() });
 
-/** Names a session. The empty name removes its name. */
+/** Names a session. The empty display name removes it; a name can only be replaced. */
 export function metadataRoute(daemon: Daemon): Route {
   return route({
     method: "PATCH",
@@ -84,22 +87,28 @@ export function metadataRoute(daemon: Daemon): Route {
     fields: metadataBody,
     handle: (request) =>
       withReader(daemon, request, async (session, actor) => {
-        const body = metadataBody.safeParse(request.body);
-        if (!body.success) return refused(notText());
-        const { displayName } = body.data;
-        const { sessionId } = session.key;
-        if (displayName !== undefined) {
-          const named = await session.command(actor, { type: "metadata", displayName });
-          if (!named.ok) return refused(named.refusal);
-        }
-        const { displayName: name } = session.session.chosen;
-        return json(200, { sessionId, ...(name !== null && { displayName: name }) });
+        const body = readBody(metadataBody, request.body, NAME_CODES);
+        if (!body.ok) return refused(body.refusal.code === NOT_TEXT.code ? NOT_TEXT : body.refusal);
+        const { displayName, name } = body.value;
+        const to = { ...(displayName !== undefined && { displayName }), ...(name && { name }) };
+        const isNothing = Object.keys(to).length === 0;
+        const renamed = isNothing ? DONE : await session.rename(actor, to);
+        return renamed.ok ? json(200, namesOf(session)) : refused(renamed.refusal);
       }),
   });
 }
 
-function notText() {
-  return refusal("invalid_metadata", { field: "displayName", limit: DISPLAY_NAME_CHARS_MAX });
+const NOT_TEXT = refusal("invalid_metadata", {
+  field: "displayName",
+  limit: DISPLAY_NAME_CHARS_MAX,
+});
+
+const NAME_CODES = { displayName: "invalid_metadata", name: "invalid_session_name" } as const;
+
+function namesOf({ session }: SessionAccess) {
+  const { sessionId, chosen } = session;
+  const { displayName, name } = chosen;
+  return { sessionId, ...(displayName !== null && { displayName }), ...(name && { name }) };
 }
 
 /** A session as in a list, with its clients, under both its names. Reading it opens nothing. */

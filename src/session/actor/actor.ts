@@ -34,6 +34,7 @@ import {
   recordOf,
   traceOf,
   type Written,
+  withoutSecrets,
   writeEvents,
 } from "./written.ts";
 
@@ -324,9 +325,7 @@ export class SessionActor implements SessionSeat {
 
   #changedRecord(atMs: number): SessionRecord | null {
     const decided = recordOf(this.#session, atMs);
-    const { displayName } = decided;
-    // A name may have become a secret since it was given, and is then not written again (P11).
-    const record = { ...decided, displayName: displayName && this.#world.redact(displayName) };
+    const record = withoutSecrets(decided, this.#world.redact);
     if (isSameRecord(record, this.#record)) return null;
     this.#record = record;
     return record;

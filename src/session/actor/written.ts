@@ -85,16 +85,29 @@ export function recordOf(session: Session, updatedAtMs: number): SessionRecord {
     workspaceCwd: fixed.workspaceCwd,
     status: connection.sessionState,
     displayName: nameOf(session),
+    name: chosen.name ?? null,
     parentSessionId: fixed.parentSessionId,
     sourceType: fixed.source?.type ?? null,
     sourceId: fixed.source?.id ?? null,
     closed,
     shared: fixed.scope === "single",
     pendingPrompts: pendingCount(session),
+    agent: chosen.activeAgent,
     createdBy: fixed.createdBy ?? null,
     audience: chosen.audience ?? null,
     updatedAtMs,
   };
+}
+
+/** A name may have become a secret since it was given, and is then not written again (P11). */
+export function withoutSecrets(
+  record: SessionRecord,
+  redact: (text: string) => string,
+): SessionRecord {
+  const { displayName, name } = record;
+  const isSecret = name !== null && redact(name) !== name;
+  const shown = { displayName: displayName && redact(displayName), name: isSecret ? null : name };
+  return { ...record, ...shown };
 }
 
 /** Whether two rows say the same of a session, whenever they were written. */
@@ -102,6 +115,8 @@ export function isSameRecord(a: SessionRecord, b: SessionRecord): boolean {
   return (
     a.status === b.status &&
     a.displayName === b.displayName &&
+    a.name === b.name &&
+    a.agent === b.agent &&
     a.closed === b.closed &&
     a.pendingPrompts === b.pendingPrompts &&
     a.shared === b.shared &&

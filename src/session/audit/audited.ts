@@ -35,10 +35,10 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
   session_created: ({ creation }) => {
     const { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd } = creation;
     const chosen = { scope, securityMode, approvalMode, activeAgent, storeId, workspaceCwd };
-    const { visibility } = creation;
+    const { visibility, name } = creation;
     const parent = creation.parentSessionId ?? undefined;
     const from = { parentSessionId: parent, sourceType: creation.source?.type };
-    return details({ ...chosen, ...unaskedDetails(creation), ...from, visibility });
+    return details({ ...chosen, ...unaskedDetails(creation), ...from, visibility, name });
   },
   session_status: ({ from, to, cause, activation }) => details({ from, to, cause, activation }),
   session_lifecycle: ({ event, from, to, outcome, reason, skipped }) => ({
@@ -91,6 +91,8 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
 
   session_metadata_updated: ({ titleSource, displayName }) =>
     details({ titleSource, isNamed: displayName !== undefined }), // A title may quote a prompt.
+  session_named: ({ name, source }) =>
+    details({ source, name: source === "given" ? name : undefined }), // The words of a prompt.
   model_switched: ({ modelId }) => details({ modelId }),
   model_switch_failed: ({ requestedModelId }) => details({ requestedModelId }),
   model_config_changed: ({ to }) => details({ ...to }),

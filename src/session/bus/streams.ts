@@ -30,12 +30,15 @@ const TENANT_PAGE = 200;
 
 /** What a list shows of a session, stored or live. */
 function summaryOf(row: SessionRecord & { readonly sessionId: SessionId }): ListedSession {
-  const { sessionId, workspaceCwd, status, displayName, closed, pendingPrompts, updatedAtMs } = row;
+  const { sessionId, workspaceCwd, status, displayName, name, agent } = row;
+  const { closed, pendingPrompts, updatedAtMs } = row;
   const state = {
     sessionId,
     workspaceCwd,
     status,
     displayName,
+    name,
+    agent,
     closed,
     pendingPrompts,
     updatedAtMs,

@@ -10,6 +10,7 @@ import type { SessionKey } from "../../store/store.ts";
 import { retryIfEvicted } from "../eviction.ts";
 import { NO_KNOWLEDGE, PERSONA, readKnowledge, SKILLS, take } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
+import { SessionNames } from "../name/session-names.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { changeAgentMode, ModelChanges } from "./agent-changes.ts";
 import { type OptionChange, OptionChanges } from "./option-changes.ts";
@@ -107,6 +108,7 @@ export class Choices {
   readonly #models: ModelChanges;
   readonly #options: OptionChanges;
   readonly reloads: Reloads;
+  readonly names: SessionNames;
 
   constructor(world: SessionWorld, find: Find) {
     this.#world = world;
@@ -114,6 +116,7 @@ export class Choices {
     this.#models = new ModelChanges(world);
     this.#options = new OptionChanges(world, this.#models);
     this.reloads = new Reloads(world);
+    this.names = new SessionNames(world.store);
   }
 
   /** Sets the model and its settings at the agent, and then in the session, if it took them all. */

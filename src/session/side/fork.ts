@@ -169,6 +169,7 @@ function creationOf({ sessionId, fixed, chosen, connection }: Session, displayNa
   const { createdAtMs: _createdAtMs, createdBy: _createdBy, ...kept } = fixed;
   const {
     titleSource: _titleSource,
+    name: _name,
     currentCwd: _currentCwd,
     audience = null,
     ...settings

@@ -15,7 +15,7 @@ import type { LiveSession } from "../live.ts";
 
 export function summaryOfLive(live: LiveSession): LiveSummary {
   const { session, writtenAtMs } = live;
-  const { fixed, closed, lastTurnError } = session;
+  const { fixed, chosen, closed, lastTurnError } = session;
   const pending = pendingInteractions(session);
   const source = { sourceType: fixed.source?.type ?? null, sourceId: fixed.source?.id ?? null };
   return {
@@ -23,9 +23,9 @@ export function summaryOfLive(live: LiveSession): LiveSummary {
     workspaceCwd: fixed.workspaceCwd,
     createdAt: isoTime(fixed.createdAtMs),
     updatedAt: isoTime(Math.max(writtenAtMs, session.lastVerdictAtMs ?? fixed.createdAtMs)),
-    ...named({ displayName: nameOf(session), parentSessionId: fixed.parentSessionId }),
-    ...named(source),
-    ...named({ createdBy: fixed.createdBy ?? null }),
+    ...named({ displayName: nameOf(session), name: chosen.name ?? null }),
+    ...named({ parentSessionId: fixed.parentSessionId, ...source }),
+    ...named({ agent: chosen.activeAgent, createdBy: fixed.createdBy ?? null }),
     clientCount: closed ? 0 : live.present().length,
     hasActivePrompt: pendingCount(session) > 0,
     status: session.connection.sessionState,
@@ -45,15 +45,15 @@ export function summaryOfLive(live: LiveSession): LiveSummary {
  */
 export function summaryOfStored(record: StoredRecord): SessionSummary {
   const { sessionId, workspaceCwd, status, closed } = record;
-  const { displayName, parentSessionId, sourceType, sourceId } = record;
+  const { displayName, name, parentSessionId, sourceType, sourceId } = record;
+  const { agent, createdBy } = record;
   return {
     sessionId,
     workspaceCwd,
     createdAt: isoTime(record.createdAtMs),
     updatedAt: isoTime(record.updatedAtMs),
-    ...named({ displayName, parentSessionId }),
-    ...named({ sourceType, sourceId }),
-    ...named({ createdBy: record.createdBy }),
+    ...named({ displayName, name, parentSessionId, sourceType, sourceId }),
+    ...named({ agent, createdBy }),
     clientCount: 0,
     hasActivePrompt: false,
     status: status === "error" ? "error" : "inactive",
@@ -88,8 +88,8 @@ export function pendingInteractions({ connection }: Session): readonly PendingIn
 export function openAsksOf(session: Session): readonly ListedAsk[] {
   const { sessionId, fixed } = session;
   const about = { sessionId, workspaceCwd: fixed.workspaceCwd };
-  const name = named({ displayName: nameOf(session) });
-  return pendingInteractions(session).map((ask) => ({ ...about, ...name, ...ask }));
+  const called = named({ displayName: nameOf(session), name: session.chosen.name ?? null });
+  return pendingInteractions(session).map((ask) => ({ ...about, ...called, ...ask }));
 }
 
 function interactionOf(ask: Ask): PendingInteraction {

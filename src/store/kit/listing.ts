@@ -251,6 +251,49 @@ export const LISTING: readonly StoreCheck[] = [
   ),
 
   inStore(
+    "H9: a name is found as it was written last, and those that a reader sees have it alike",
+    async (store, stage) => {
+      const [ada, bob] = [sample.userId("ada"), sample.userId("bob")];
+      const [fix, docs] = [sample.sessionName("fix"), sample.sessionName("docs")];
+      const rows: Readonly<Record<string, Partial<SessionRecord>>> = {
+        a: { name: fix, audience: [ada], createdBy: ada, agent: "one" },
+        b: { name: fix, audience: [bob], createdBy: bob, agent: "two" },
+        c: { name: docs, agent: "one" },
+        d: { name: null, displayName: "fix", agent: null },
+        e: { name: sample.sessionName("fix-2") },
+      };
+      const writers = new Map<string, Writer>();
+      for (const [index, [id, change]] of Object.entries(rows).entries()) {
+        const record = sample.record({ updatedAtMs: index, ...change });
+        writers.set(id, await stage.session(store, id, { record }));
+      }
+      const expected: readonly (readonly [ListFilter, readonly string[]])[] = [
+        [{ name: fix }, ["b", "a"]],
+        [{ name: fix, visibleTo: ada }, ["a"]],
+        [{ name: fix, visibleTo: null }, []],
+        [{ name: fix, createdBy: bob }, ["b"]],
+        [{ name: docs, visibleTo: bob }, ["c"]],
+        [{ agent: "one" }, ["c", "a"]],
+        [{ agent: "one", visibleTo: bob }, ["c"]],
+        [{ agent: "ONE" }, []],
+      ];
+      for (const [filter, found] of expected) {
+        assert.deepEqual(await listedIds(store, ACME, filter), found, JSON.stringify(filter));
+        const paged = await allListed(store, ACME, filter, 1);
+        assert.deepEqual(ids(paged), found, "by one");
+      }
+      const renamed = sample.record({ name: docs, agent: "three", updatedAtMs: 9 });
+      await value(writers.get("a")?.commit({ record: renamed }) ?? assert.fail());
+      assert.deepEqual(await listedIds(store, ACME, { name: fix }), ["b"]);
+      assert.deepEqual(await listedIds(store, ACME, { name: docs }), ["a", "c"]);
+      assert.deepEqual(await listedIds(store, ACME, { agent: "three" }), ["a"]);
+      assert.deepEqual(await listedIds(store, ACME, { agent: "one" }), ["c"]);
+      const record = await value(store.readRecord(sample.keyOf("c")));
+      assert.deepEqual([record.name, record.agent], [docs, "one"]);
+    },
+  ),
+
+  inStore(
     "H6: text is found in names whatever its case, and has no wildcards",
     async (store, stage) => {
       const names = [
@@ -297,6 +340,8 @@ export const LISTING: readonly StoreCheck[] = [
       { text: { $ne: "" } },
       { visibleTo: '"' },
       { createdBy: ["ada"] },
+      { name: "No Name" },
+      { agent: "" },
       { parentSessionId: "../.." },
       { displayName: "a" },
       { __proto__: null, constructor: "a" },

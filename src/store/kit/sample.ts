@@ -1,4 +1,5 @@
 import type { SessionId, TenantId, UserId } from "../../core/id.ts";
+import type { SessionName } from "../../core/session-name.ts";
 import { type Holder, thisHolder } from "../holder.ts";
 import type * as S from "../store.ts";
 import type { Manifest } from "../store.ts";
@@ -12,6 +13,10 @@ export function sessionId(text: string): SessionId {
 
 export function userId(text: string): UserId {
   return text as UserId;
+}
+
+export function sessionName(text: string): SessionName {
+  return text as SessionName;
 }
 
 export function tenantId(text: string): TenantId {
@@ -63,12 +68,14 @@ export function record(change: Partial<S.SessionRecord> = {}): S.SessionRecord {
     workspaceCwd: "/workspace",
     status: "inactive",
     displayName: null,
+    name: null,
     parentSessionId: null,
     sourceType: null,
     sourceId: null,
     closed: false,
     shared: false,
     pendingPrompts: 0,
+    agent: null,
     createdBy: null,
     audience: null,
     updatedAtMs: CREATED_AT_MS,

@@ -148,6 +148,18 @@ describe("P3: the epoch of a log", () => {
   });
 });
 
+/** Undoes what the steps after a version have added. */
+function takeBack(db: Database.Database, version: number) {
+  db.exec("DROP INDEX sessions_by_name; DROP INDEX sessions_by_agent");
+  db.exec("ALTER TABLE sessions DROP COLUMN name; ALTER TABLE sessions DROP COLUMN agent");
+  if (version < 2) {
+    db.exec("DROP INDEX sessions_by_creator");
+    db.exec("ALTER TABLE sessions DROP COLUMN created_by");
+    db.exec("ALTER TABLE sessions DROP COLUMN audience");
+  }
+  db.pragma(`user_version = ${version}`);
+}
+
 describe("the shape of a database", () => {
   it("is counted in numbered steps", async () => {
     const store = await open("a", "full");
@@ -163,14 +175,11 @@ describe("the shape of a database", () => {
     await store.create(key, created);
     await store.dispose();
     const db = new Database(databaseFile(join(place, "a"), key.tenantId));
-    db.exec("DROP INDEX sessions_by_creator");
-    db.exec("ALTER TABLE sessions DROP COLUMN created_by");
-    db.exec("ALTER TABLE sessions DROP COLUMN audience");
-    db.pragma("user_version = 1");
+    takeBack(db, 1);
     db.close();
     const later = await open("a", "full");
     const record = await value(later.readRecord(key));
-    expect(record).toMatchObject({ audience: null, createdBy: null });
+    expect(record).toMatchObject({ audience: null, createdBy: null, name: null, agent: null });
     const listed = await value(later.list(key.tenantId, LISTED, { limit: 9, cursor: null }));
     expect(listed.sessions).toEqual([record]);
   });
@@ -184,7 +193,7 @@ describe("the shape of a database", () => {
     await store.dispose();
     const db = new Database(databaseFile(join(place, "a"), key.tenantId));
     db.prepare("UPDATE turns SET checksum = ?").run(rowChecksum(1, 1, 1, turn.text));
-    db.pragma("user_version = 2");
+    takeBack(db, 2);
     db.close();
     const all = { before: Number.MAX_SAFE_INTEGER, limit: 9 };
     const later = await open("a", "full");

@@ -29,6 +29,8 @@ const LISTS: readonly (readonly [string, ListFilter, string])[] = [
   ["those of one status", { statuses: ["running"] }, "sessions_by_status"],
   ["a parent's", { parentSessionId: sample.sessionId("p") }, "sessions_by_parent"],
   ["a source's", { sourceType: "chat", sourceId: "7" }, "sessions_by_source"],
+  ["those of one name", { name: sample.sessionName("fix") }, "sessions_by_name"],
+  ["those of one agent", { agent: "echo" }, "sessions_by_agent"],
   ["those with prompts", { hasPendingPrompts: true }, "sessions_with_prompts"],
   ["those since", { updatedFromMs: 3 }, "sessions_by_time"],
   ["those before", { updatedBeforeMs: 9 }, "sessions_by_time"],

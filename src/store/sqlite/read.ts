@@ -152,12 +152,14 @@ function conditions(filter: S.ListFilter) {
   };
   const { workspaceCwd, statuses, parentSessionId, sourceType, sourceId, text } = filter;
   const { closed, shared, hasPendingPrompts, updatedFromMs, updatedBeforeMs } = filter;
-  const { createdBy, visibleTo } = filter;
+  const { createdBy, visibleTo, name, agent } = filter;
   if (workspaceCwd !== undefined) add("workspace_cwd = ?", workspaceCwd);
   if (statuses !== undefined) add(`status IN (${statuses.map(() => "?").join(",")})`, ...statuses);
   if (parentSessionId !== undefined) add("parent_session_id = ?", parentSessionId);
   if (sourceType !== undefined) add("source_type = ?", sourceType);
   if (sourceId !== undefined) add("source_id = ?", sourceId);
+  if (name !== undefined) add("name = ?", name);
+  if (agent !== undefined) add("agent = ?", agent);
   if (closed !== undefined) add("closed = ?", Number(closed));
   if (shared !== undefined) add("shared = ?", Number(shared));
   // Word for word as its index has it, or the index is not used.

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { parseSessionId, parseUserId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { parseSessionName } from "../../core/session-name.ts";
 import { migrateLegacyStatus } from "../../core/status.ts";
 import { checkManifest } from "../fields.ts";
 import type { Holder } from "../holder.ts";
@@ -81,6 +82,8 @@ const COLUMN_VALUES = Object.values(COLUMNS);
 const LATER_COLUMNS: typeof COLUMNS = {
   created_by: (row) => row.createdBy,
   audience: (row) => (row.audience === null ? null : JSON.stringify(row.audience)),
+  name: (row) => row.name,
+  agent: (row) => row.agent,
 };
 
 const LATER_NAMES = Object.keys(LATER_COLUMNS);
@@ -160,6 +163,8 @@ export function readSession(row: SqlRow): Result<SessionRow> {
     pendingPrompts: count("pending_prompts"),
     createdBy: parseUserId(text("created_by") ?? ""),
     audience: JSON.parse(text("audience") ?? "null"),
+    name: parseSessionName(text("name") ?? ""),
+    agent: text("agent"),
     updatedAtMs: count("updated_at_ms"),
     createdAtMs: count("created_at_ms"),
   });

@@ -130,4 +130,14 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // Turns that are written from here on have another checksum, which earlier versions do not know.
   "",
+  // Sessions of before have no name, and which agent they are set to is not in their rows.
+  `
+  ALTER TABLE sessions ADD COLUMN name TEXT;
+  ALTER TABLE sessions ADD COLUMN agent TEXT;
+  -- With who sees them, so that no row is read of those that a caller does not see.
+  CREATE INDEX sessions_by_name
+    ON sessions (name, updated_at_ms DESC, session_id, audience) WHERE name IS NOT NULL;
+  CREATE INDEX sessions_by_agent
+    ON sessions (agent, updated_at_ms DESC, session_id) WHERE agent IS NOT NULL;
+  `,
 ];

@@ -12,7 +12,7 @@ import type { AskEnd, EndReason, StopReason } from "../reason.ts";
 import { type Creation, type Ending, pendingCount, type Session } from "../state.ts";
 import { invalidAmount } from "./amount.ts";
 import { endChildren } from "./child.ts";
-import { displayNameRefusal, trustGate } from "./setting.ts";
+import { displayNameRefusal, nameRefusal, trustGate } from "./setting.ts";
 import { endTurn, pronounce, turnError } from "./turn.ts";
 
 export function create(command: Command<"create">): Decision {
@@ -42,7 +42,7 @@ function creationRefusal(creation: Creation): Refusal | null {
   if (!approvalModeAllowed(approvalMode, securityMode)) return trustGate();
   if (budgetMicro !== null && !isCount(budgetMicro)) return invalidAmount();
   if (monthBudgetMicro !== null && !isCount(monthBudgetMicro)) return invalidAmount();
-  return displayNameRefusal(displayName ?? "");
+  return displayNameRefusal(displayName ?? "") ?? nameRefusal(creation.name ?? null);
 }
 
 /** The profile, where one is named, is what counts; the wire's word is the one that fits it. */

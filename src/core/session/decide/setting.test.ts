@@ -1,6 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { SANDBOX_IDLE_MS_MAX, SANDBOX_PROVISIONING_MS_MAX } from "../../limits.ts";
-import { AGENT, client, dataOf, Life, steps, types, verdictOn } from "../life.fixture.ts";
+import type { SessionName } from "../../session-name.ts";
+import {
+  AGENT,
+  client,
+  dataOf,
+  Life,
+  sessionName,
+  steps,
+  types,
+  verdictOn,
+} from "../life.fixture.ts";
 
 const named = (life: Life, displayName: string) =>
   life.give("metadata", { displayName }, client("c1"));
@@ -38,6 +48,40 @@ describe("a display name", () => {
     named(life, "By a person");
     expect(types(titled("By the agent again"))).toEqual(["session_update"]);
     expect(life.now.chosen.displayName).toBe("By a person");
+  });
+});
+
+describe("a name", () => {
+  const give = (life: Life, name: string, more: { displayName?: string } = {}) =>
+    life.give("metadata", { name: sessionName(name), ...more }, client("c1"));
+
+  it("P7: is given by an event of its own, which says what it was, and moves nothing else", () => {
+    const life = new Life().ready().attached("c1");
+    const given = give(life, "fix-login");
+    expect(given.events).toMatchObject([
+      { type: "session_named", originatorClientId: "c1", data: { source: "given", from: null } },
+    ]);
+    expect(give(life, "fix-login").events).toEqual([]);
+    const [renamed] = dataOf(give(life, "docs").events, "session_named");
+    expect(renamed).toMatchObject({ name: "docs", from: "fix-login" });
+    expect(life.now.chosen).toMatchObject({ name: "docs", displayName: null });
+  });
+
+  it("comes with a display name, both or neither", () => {
+    const life = new Life().ready().attached("c1");
+    expect(types(give(life, "docs", { displayName: "The docs" }))).toEqual([
+      "session_metadata_updated",
+      "session_named",
+    ]);
+    expect(verdictOn(give(life, "other", { displayName: "\n" }))).toBe("invalid_metadata");
+    expect(life.now.chosen).toMatchObject({ name: "docs", displayName: "The docs" });
+  });
+
+  it("P11: is refused where it was a secret, which has been taken out of it", () => {
+    const life = new Life().ready().attached("c1");
+    const name = "[redacted: KEY]" as SessionName;
+    expect(verdictOn(life.give("metadata", { name }, client("c1")))).toBe("invalid_session_name");
+    expect(life.now.chosen).not.toHaveProperty("name");
   });
 });
 

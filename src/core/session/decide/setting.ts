@@ -8,6 +8,7 @@ import {
   approvalModeFor,
 } from "../../policy/risk.ts";
 import { isCount } from "../../price.ts";
+import { isSessionName, SESSION_NAME_RULE } from "../../session-name.ts";
 import { type AgentMode, sandboxDueAtMs } from "../../turn.ts";
 import { type Actor, type Command, type CommandData, callerStamp } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
@@ -15,20 +16,31 @@ import type { Stamp } from "../event.ts";
 import { isSameConfig, type ModelFailure, type Session, type SnapshotRef } from "../state.ts";
 import { audienceOf, isSameAudience, sharingOf } from "../visibility.ts";
 
-/** Names the session; the empty name takes the name away, the same name is no news. */
+/**
+ * Names the session; the empty display name takes that away, what is the same is no news. Whether
+ * another session has the name is known where the caller's sessions are.
+ */
 export function metadata(session: Session, command: Command<"metadata">): Decision {
-  const { displayName } = command;
-  const why = displayNameRefusal(displayName);
+  const { displayName, name } = command;
+  const why = displayNameRefusal(displayName ?? "") ?? nameRefusal(name ?? null);
   if (why !== null) return refused(session, why);
   const draft = new Draft(session, command);
-  if (displayName === (session.chosen.displayName ?? "")) return draft.accept();
-  const named = displayName === "" ? {} : { displayName };
-  draft.emit(
-    "session_metadata_updated",
-    { ...named, titleSource: "manual" },
-    callerStamp(command.actor),
-  );
+  const stamp = callerStamp(command.actor);
+  if (displayName !== undefined && displayName !== (session.chosen.displayName ?? "")) {
+    const named = displayName === "" ? {} : { displayName };
+    draft.emit("session_metadata_updated", { ...named, titleSource: "manual" }, stamp);
+  }
+  const from = session.chosen.name ?? null;
+  if (name !== undefined && name !== from) {
+    draft.emit("session_named", { name, source: "given", from }, stamp);
+  }
   return draft.accept();
+}
+
+/** A secret is taken out of a command before it is decided again, and no name is left then. */
+export function nameRefusal(name: string | null): Refusal | null {
+  if (name === null || isSessionName(name)) return null;
+  return refusal("invalid_session_name", { reason: `${SESSION_NAME_RULE}.` });
 }
 
 export function displayNameRefusal(name: string): Refusal | null {

@@ -10,7 +10,7 @@ import { audienceOf } from "../visibility.ts";
 export function created(event: SessionEvent<"session_created">): Session {
   const { data, originatorUserId: createdBy } = event;
   const { autonomyProfile, activeAgent, modelConfig, skills, persona, ...rest } = data.creation;
-  const { approvalMode, agentMode = null, displayName, ...budgeted } = rest;
+  const { approvalMode, agentMode = null, displayName, name, ...budgeted } = rest;
   const { budgetMicro, monthBudgetMicro, ...shared } = budgeted;
   const { visibility = "tenant", sharedWith = [], ...fixed } = shared;
   const audience = audienceOf({ visibility, sharedWith }, createdBy);
@@ -31,6 +31,7 @@ export function created(event: SessionEvent<"session_created">): Session {
       approvalMode,
       displayName,
       titleSource,
+      ...(name !== undefined && { name }),
       currentCwd: fixed.workspaceCwd,
       budgetMicro,
       ...(monthBudgetMicro !== undefined && { monthBudgetMicro }),

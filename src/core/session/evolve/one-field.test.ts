@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Connection } from "../../turn.ts";
 import type { EventData, EventType, SessionEvent } from "../event.ts";
 import { evolve } from "../evolve.ts";
-import { CREATION, userId } from "../life.fixture.ts";
+import { CREATION, sessionName, userId } from "../life.fixture.ts";
 import { WAITING } from "../slot-v5.fixture.ts";
 import type { Chosen, Fixed, Session, Surroundings } from "../state.ts";
 import { created } from "./instance.ts";
@@ -22,6 +22,7 @@ const FULL: Full = {
   chosen: {
     ...WAITING.chosen,
     activeAgent: "chat",
+    name: sessionName("fix-login"),
     monthBudgetMicro: 700,
     audience: [userId("ada")],
     agentOptions: new Map([["loud", { agent: "chat", value: false, category: null }]]),
@@ -89,6 +90,11 @@ const CHANGES = [
     "session_metadata_updated",
     { displayName: "Other", titleSource: "manual" },
     { chosen: { displayName: "Other", titleSource: "manual" } },
+  ),
+  change(
+    "session_named",
+    { name: sessionName("other"), source: "given", from: sessionName("fix-login") },
+    { chosen: { name: sessionName("other") } },
   ),
   change(
     "model_switched",

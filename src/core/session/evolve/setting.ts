@@ -17,6 +17,10 @@ export function metadataUpdated(session: Session, event: SessionEvent<"session_m
   });
 }
 
+export function named(session: Session, { data }: SessionEvent<"session_named">): Session {
+  return choose(session, { name: data.name });
+}
+
 export function modelSwitched(session: Session, { data }: SessionEvent<"model_switched">): Session {
   return choose(session, { modelConfig: { ...session.chosen.modelConfig, modelId: data.modelId } });
 }

@@ -81,6 +81,11 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     by: ["H8"],
     saying: /a page is not full/,
   },
+  "finds what had a name first": {
+    store: row.findsFirstNames,
+    by: ["H9"],
+    saying: /strictly deep-equal/,
+  },
   "takes stale revisions": {
     store: ownership.takesStaleRevisions,
     by: ["56", "43", "51"],

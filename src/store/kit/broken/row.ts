@@ -32,6 +32,23 @@ export function listsOldRows(): SessionStore {
   }));
 }
 
+/** Finds sessions by the names that they were made with. */
+export function findsFirstNames(): SessionStore {
+  const first = new Map<string, string | null>();
+  return altered((store) => ({
+    create(key, session) {
+      first.set(key.sessionId, session.record.name);
+      return store.create(key, session);
+    },
+    async list(tenantId, { name, ...filter }, page) {
+      const listed = await store.list(tenantId, filter, page);
+      if (!listed.ok || name === undefined) return listed;
+      const isIt = ({ sessionId }: StoredRecord) => first.get(sessionId) === name;
+      return ok({ ...listed.value, sessions: listed.value.sessions.filter(isIt) });
+    },
+  }));
+}
+
 /** Takes the time of the last change for the time at which a session was made, in lists only. */
 export function listsWrongCreation(): SessionStore {
   return altered((store) => ({
