@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import { SESSION_IDLE_MS } from "../../core/limits.ts";
+import { echo, echoNamed } from "../../session/stage.fixture.ts";
 import { Team } from "../identity/team.fixture.ts";
 
 const rows = (body: JsonObject): readonly JsonObject[] =>
@@ -68,6 +69,31 @@ describe("GET /sessions", () => {
     expect(await ids(team.ada, "?status=ready")).toEqual([]);
   });
 
+  it("filters by agent, which is the present one, and by name", async () => {
+    const team = await Team.open({
+      stage: { profiles: new Map([echo(), echoNamed("other")]) },
+    });
+    const one = await team.made(team.ada, { name: "one" });
+    const other = await team.made(team.ada, { agent: "other", name: "two" });
+    await team.made(team.bob, { agent: "other" });
+    const ids = async (query: string) => {
+      const { body } = await team.ada.call("GET", `/sessions?${query}`);
+      return rows(body).map(({ sessionId }) => sessionId);
+    };
+    expect(await ids("agent=other")).toEqual([other.sessionId]);
+    expect(await ids("agent=echo")).toEqual([one.sessionId]);
+    expect(await ids("agent=nobody")).toEqual([]);
+    expect(await ids("name=two")).toEqual([other.sessionId]);
+    expect(await ids("name=two&agent=echo")).toEqual([]);
+    const changed = await team.ada.call("POST", `${other.path}/agent`, { body: { agent: "echo" } });
+    expect(changed.status).toBe(200);
+    expect((await ids("agent=echo")).toSorted()).toEqual(
+      [one.sessionId, other.sessionId].toSorted(),
+    );
+    await team.evictAll();
+    expect(await ids("agent=other")).toEqual([]);
+  });
+
   it("comes in pages, and says who made each session", async () => {
     const { team, one, two, bobs } = await open();
     const first = await team.own.call("GET", "/sessions?size=2");
@@ -85,6 +111,8 @@ describe("GET /sessions", () => {
     ["status=asleep", "invalid_request"],
     ["closed=perhaps", "invalid_request"],
     ["user=a%20b", "invalid_request"],
+    ["name=No%20name", "invalid_session_name"],
+    ["agent=", "invalid_request"],
     ["cursor=nonsense", "invalid_cursor"],
     ["workspace=nowhere", "invalid_request"],
     ["workspace=%2Fnowhere", "workspace_mismatch"],

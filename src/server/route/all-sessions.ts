@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { OPTION_TEXT_CHARS_MAX } from "../../core/limits.ts";
+import { AGENT_NAME_CHARS_MAX, OPTION_TEXT_CHARS_MAX } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { SESSION_STATES, type SessionState } from "../../core/status.ts";
 import type { ListFilter, StoredRecord } from "../../store/store.ts";
+import { sessionName } from "../../wire/new-session.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, refused } from "../http/answer.ts";
 import { listOf, readQuery, userField } from "../http/request-schema.ts";
@@ -26,6 +27,8 @@ const query = z.object({
   status: states.optional(),
   closed: z.enum(["true", "false"]).optional(),
   user: userField.optional(),
+  name: sessionName.optional(),
+  agent: z.string().min(1).max(AGENT_NAME_CHARS_MAX).optional(),
   text: z.string().min(1).max(OPTION_TEXT_CHARS_MAX).optional(),
 });
 
@@ -53,9 +56,9 @@ export function allSessionsRoute(daemon: Daemon): Route {
 
 async function readWanted(daemon: Daemon, request: ServerRequest<unknown>) {
   const { caller } = request;
-  const read = readQuery(query, request.query);
+  const read = readQuery(query, request.query, { name: "invalid_session_name" });
   if (!read.ok) return read;
-  const { size, cursor, workspace, status, closed, user, text } = read.value;
+  const { size, cursor, workspace, status, closed, user, name, agent, text } = read.value;
   const inside = await insideOf(daemon, request, workspace);
   if (!inside.ok) return inside;
   const filter: ListFilter = {
@@ -63,6 +66,8 @@ async function readWanted(daemon: Daemon, request: ServerRequest<unknown>) {
     ...(status !== undefined && { statuses: storedAs(status) }),
     ...(closed !== undefined && { closed: closed === "true" }),
     ...(user !== undefined && { createdBy: user }),
+    ...(name !== undefined && { name }),
+    ...(agent !== undefined && { agent }),
     ...(text !== undefined && { text }),
   };
   const keeps = (row: StoredRecord) =>
