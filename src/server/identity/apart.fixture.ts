@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { isUuid } from "../../core/id.ts";
 import type { Called } from "../daemon.fixture.ts";
 import { StreamClient } from "../http/stream-client.fixture.ts";
 import { heard } from "../route/work.fixture.ts";
@@ -48,6 +49,14 @@ export interface Names {
   readonly clientId: string;
 }
 
+/** What Ada's session is called. */
+export const SESSION_NAME = "adas-name";
+
+/** The same things, and the session by its name. */
+export function byName(names: Names): Names {
+  return { ...names, sessionId: SESSION_NAME };
+}
+
 /** All that can differ between two answers, but for the names that were sent and the time. */
 export function seen({ status, headers, text }: Called, names: Names) {
   const { date: _, "x-request-id": __, ...rest } = headers;
@@ -79,7 +88,7 @@ export async function things(people: People, ada: Person, owner = ada): Promise<
   const cwd = join(people.world.stage.folder, "hers");
   mkdirSync(cwd);
   const added = await owner.call("POST", "/workspaces", { body: { cwd } });
-  const body = { sessionScope: "thread", cwd };
+  const body = { name: SESSION_NAME, cwd };
   const made = await ada.call("POST", "/session", { body, clientId: "adas-client" });
   const sessionId = String(made.body.sessionId);
   const prompt = (text: string) =>
@@ -109,7 +118,7 @@ export async function things(people: People, ada: Person, owner = ada): Promise<
 export function unknown(names: Names): Names {
   const same = (name: string) => name.replaceAll(/[a-z0-9]/g, "e");
   return {
-    sessionId: randomUUID(),
+    sessionId: isUuid(names.sessionId) ? randomUUID() : same(names.sessionId),
     promptId: randomUUID(),
     requestId: randomUUID(),
     messageId: same(names.messageId),

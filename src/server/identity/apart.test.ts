@@ -3,8 +3,10 @@ import { IDLE } from "../http/server.fixture.ts";
 import { allRoutes } from "../route/all-routes.ts";
 import {
   bodyFor,
+  byName,
   type Names,
   pathOf,
+  SESSION_NAME,
   seen,
   things,
   unknown,
@@ -25,18 +27,22 @@ describe("P8: what is another tenant's", () => {
   it("is answered byte for byte like what is not there, on every route", async () => {
     const { people, stranger, names } = await open();
     const none = unknown(names);
+    const called = byName(names);
+    const uncalled = { ...none, sessionId: unknown(called).sessionId };
     const { routes } = allRoutes(people.world.daemon, "0", async () => IDLE);
-    const named = withQueries(routes.filter(({ path }) => path.includes(":")));
-    expect(named.length).toBeGreaterThan(45);
+    const all = withQueries(routes.filter(({ path }) => path.includes(":")));
+    expect(all.length).toBeGreaterThan(45);
     const others: string[] = [];
     const unread: string[] = [];
-    for (const { method, path, clientId } of named) {
+    for (const { method, path, clientId } of all) {
       expect(pathOf(path, names)).not.toMatch(/\/:/);
       const ask = (of: Names) =>
         stranger.call(method, pathOf(path, of), {
           ...(method === "GET" || method === "DELETE" ? {} : { body: bodyFor(path, of) }),
           ...(clientId === "registered" ? { clientId: of.clientId } : {}),
         });
+      const [named, unnamed] = [await ask(called), await ask(uncalled)];
+      expect({ path, ...seen(named, called) }).toEqual({ path, ...seen(unnamed, uncalled) });
       const [theirs, nothing] = [await ask(names), await ask(none)];
       expect({ path, ...seen(theirs, names) }).toEqual({ path, ...seen(nothing, none) });
       if (theirs.status === 400) unread.push(`${theirs.body.code} ${method} ${path}`);
@@ -65,14 +71,14 @@ describe("P8: what is another tenant's", () => {
     });
     expect(seen(gone, names)).toEqual(seen(missing, none));
     const texts = [
-      ...["/sessions", "/sessions?status=waiting", "/asks", "/agents"],
+      ...["/sessions", "/sessions?status=waiting", "/sessions?name=adas-name", "/asks", "/agents"],
       ...["/workspaces", "/members", "/tokens", "/capabilities", "/credits", "/credits/usage"],
       ...["/credits/statement", "/audit", `/audit?session=${names.sessionId}`],
       ...["/audit?format=ndjson", "/audit?format=csv"],
     ];
     for (const path of texts) {
       const { text } = await stranger.call("GET", path);
-      for (const name of Object.values(names)) expect(text).not.toContain(name);
+      for (const name of [...Object.values(names), SESSION_NAME]) expect(text).not.toContain(name);
     }
     const status = await ada.call("GET", `/session/${names.sessionId}/status`);
     expect(status.body).toMatchObject({ status: "waiting" });

@@ -6,8 +6,10 @@ import { IDLE } from "../http/server.fixture.ts";
 import { allRoutes } from "../route/all-routes.ts";
 import {
   bodyFor,
+  byName,
   type Names,
   pathOf,
+  SESSION_NAME,
   seen,
   things,
   unknown,
@@ -101,8 +103,10 @@ describe("P8: a private session of a colleague", () => {
       const named = withQueries(ofSessions);
       expect(named.length).toBeGreaterThan(35);
       for (const route of named) {
-        const [theirs, nothing] = await bothAnswers(others[role], names, route);
-        expect({ ...route, ...theirs }).toEqual({ ...route, ...nothing });
+        for (const of of [names, byName(names)]) {
+          const [theirs, nothing] = await bothAnswers(others[role], of, route);
+          expect({ ...route, ...theirs }).toEqual({ ...route, ...nothing });
+        }
       }
       const status = await ada.call("GET", `/session/${names.sessionId}/status`);
       expect(status.body).toMatchObject({ status: "waiting", clientCount: 1 });
@@ -126,8 +130,10 @@ describe("P8: a private session of a colleague", () => {
       const { routes } = allRoutes(people.world.daemon, "0", async () => IDLE);
       const named = routes.filter((one) => one.path.startsWith("/session/:id"));
       for (const route of withQueries(named)) {
-        const [theirs, nothing] = await bothAnswers(others.member, names, route);
-        expect({ ...route, ...theirs }).toEqual({ ...route, ...nothing });
+        for (const of of [names, byName(names)]) {
+          const [theirs, nothing] = await bothAnswers(others.member, of, route);
+          expect({ ...route, ...theirs }).toEqual({ ...route, ...nothing });
+        }
       }
       const body = { sessionIds: [names.sessionId] };
       const batch = await others.admin.call("POST", "/sessions/delete", { body });
@@ -142,6 +148,7 @@ describe("P8: a private session of a colleague", () => {
     const texts = [
       ...[`/workspace/${workspace}/sessions`, `/workspaces/${workspace}/sessions`],
       ...["/sessions", "/sessions?status=waiting", "/sessions?user=adaada", "/asks"],
+      ...["/sessions?agent=echo", `/sessions?name=${SESSION_NAME}`],
       ...["/health?deep=1", "/audit", `/audit?session=${names.sessionId}`],
       ...["/audit?format=ndjson", "/audit?format=csv", "/credits/statement", "/credits/usage"],
     ];
@@ -150,6 +157,7 @@ describe("P8: a private session of a colleague", () => {
         const { text } = await other.call("GET", path);
         expect(text).not.toContain(names.sessionId);
         expect(text).not.toContain(names.promptId);
+        expect(text).not.toContain(SESSION_NAME);
       }
       const info = await other.call("GET", `/workspace/${workspace}/session-info`);
       expect(info.body).toMatchObject({ active: 0, total: 0, live: 0 });
