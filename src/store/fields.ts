@@ -8,7 +8,7 @@ import {
 } from "../core/limits.ts";
 import type { SecurityMode } from "../core/policy/risk.ts";
 import { fail, ok, type Result } from "../core/result.ts";
-import { isSessionName } from "../core/session-name.ts";
+import { isSessionName } from "../core/session/name.ts";
 import { SESSION_STATES } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
 import type { ListFilter, Manifest, SessionRecord } from "./store.ts";

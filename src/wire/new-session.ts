@@ -9,9 +9,9 @@ import {
   TEMPERATURE_MAX,
 } from "../core/limits.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../core/policy/risk.ts";
+import { parseSessionName, SESSION_NAME_RULE, type SessionName } from "../core/session/name.ts";
 import type { ModelChange, ModelConfig } from "../core/session/state.ts";
 import { UNFINISHED_FORK, VISIBILITIES } from "../core/session/visibility.ts";
-import { parseSessionName, SESSION_NAME_RULE, type SessionName } from "../core/session-name.ts";
 
 /** The name of an agent, a model or one of its settings. */
 const name = z.string().min(1).max(AGENT_NAME_CHARS_MAX);

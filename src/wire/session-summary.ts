@@ -1,7 +1,7 @@
 import type { AskId, ClientId, SessionId, UserId } from "../core/id.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { SessionName } from "../core/session/name.ts";
 import type { Session } from "../core/session/state.ts";
-import type { SessionName } from "../core/session-name.ts";
 import type { SessionState } from "../core/status.ts";
 
 /** A session as lists show it. `status` is Fermata's addition to the wire. */

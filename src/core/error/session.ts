@@ -70,7 +70,7 @@ export const SESSION_ERRORS = {
   invalid_session_name: row(400, "never", "Validation/SessionNameInvalid",
     "{reason}"),
   session_name_taken: row(409, "never", "Session/NameTaken",
-    'Session {sessionId} has the name "{name}"; take "{suggestion}", or give that one another name.'),
+    'Session {sessionId} has the name "{name}"; take "{suggestion}", or rename that one first.'),
   session_name_ambiguous: row(409, "never", "Session/NameAmbiguous",
     'Sessions {sessionIds} all have the name "{name}"; say which by its id.'),
   cancel_sentinel_collision: row(500, "never", "Validation/SentinelCollision",

@@ -19,7 +19,6 @@ import type { Bound } from "../policy/bound.ts";
 import type { GuardOpinion, WorkflowOpinion } from "../policy/gate.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
 import type { Price } from "../price.ts";
-import type { SessionName } from "../session-name.ts";
 import type { AgentStatus } from "../status.ts";
 import type { AgentMode, ContextUsage, SandboxState } from "../turn.ts";
 import type { ChildOutcome } from "./child.ts";
@@ -39,6 +38,7 @@ import {
   stampOf,
   type ToldByExtension,
 } from "./event.ts";
+import type { SessionName } from "./name.ts";
 import type { StopReason } from "./reason.ts";
 import type { Creation, ModelChange, ModelFailure, SlashWork, Surroundings } from "./state.ts";
 import type { Sharing } from "./visibility.ts";

@@ -4,13 +4,13 @@ import type { JsonObject } from "../json.ts";
 import type { LifecycleEvent, Phase, PhaseBefore } from "../lifecycle.ts";
 import type { Authority } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile } from "../policy/risk.ts";
-import type { SessionName } from "../session-name.ts";
 import type { InvocationMode, SkillSource } from "../skill/skill.ts";
 import type { SessionState } from "../status.ts";
 import type { AgentMode, SandboxState } from "../turn.ts";
 import type { AskEvents } from "./ask-event.ts";
 import type { ChildEvents } from "./child-event.ts";
 import type { BudgetWarning, CreditEvents, CreditWait, UsageSuspicion } from "./credit-event.ts";
+import type { SessionName } from "./name.ts";
 import type { EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
 import type {
   Creation,

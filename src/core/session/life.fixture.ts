@@ -10,11 +10,11 @@ import {
   parseTurnId,
   parseUserId,
 } from "../id.ts";
-import { parseSessionName } from "../session-name.ts";
 import type { Actor, Command, CommandData, CommandType, NewAsk, NewPrompt } from "./command.ts";
 import { decide } from "./decide.ts";
 import type { Decision } from "./draft.ts";
 import type { EventType, SessionEvent } from "./event.ts";
+import { parseSessionName } from "./name.ts";
 import type { Creation, Session } from "./state.ts";
 
 /** Ids for tests, checked like all others. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { NO_TOKENS } from "../price.ts";
-import { parseSessionName } from "../session-name.ts";
 import { EMPTY_TURN } from "../turn.ts";
 import { AGENT, client, Life, newPrompt, noCredit, turnId } from "./life.fixture.ts";
+import { parseSessionName } from "./name.ts";
 import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest, writeSlot } from "./slot.ts";
 import { WAITING } from "./slot-v5.fixture.ts";
 import type { Session } from "./state.ts";

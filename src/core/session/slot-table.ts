@@ -4,10 +4,10 @@ import { PHASES } from "../lifecycle.ts";
 import { ROLES } from "../permission.ts";
 import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../policy/risk.ts";
-import { parseSessionName } from "../session-name.ts";
 import { SESSION_STATES } from "../status.ts";
 import { CHILD_STATES, type Connection, EMPTY_TURN, type PastChild } from "../turn.ts";
 import type { PromptStamp } from "./event.ts";
+import { parseSessionName } from "./name.ts";
 import { STOP_REASONS } from "./reason.ts";
 import {
   atLeastOne,

@@ -1,12 +1,12 @@
 import type { PromptId, SessionId, UserId } from "../id.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import type { SecurityMode } from "../policy/risk.ts";
-import type { SessionName } from "../session-name.ts";
 import { hasTurn, type SessionState } from "../status.ts";
 import { EMPTY_TURN } from "../turn.ts";
 import { type SessionEvent, stampOf } from "./event.ts";
 import { created } from "./evolve/instance.ts";
 import { evolve } from "./evolve.ts";
+import type { SessionName } from "./name.ts";
 import { DAMAGED } from "./slot-codec.ts";
 import { SESSION_CODEC } from "./slot-table.ts";
 import type { Creation, Session, WaitingPrompt } from "./state.ts";

@@ -8,10 +8,10 @@ import type { AskOutcome } from "../policy/ask.ts";
 import type { Authority, TurnSpeaker } from "../policy/bound.ts";
 import type { ApprovalMode, AutonomyProfile, SecurityMode } from "../policy/risk.ts";
 import type { TokenUsage } from "../price.ts";
-import type { SessionName } from "../session-name.ts";
 import { slashTextOf } from "../slash/commands.ts";
 import type { AgentMode, Connection, PastChild, TurnState } from "../turn.ts";
 import type { PromptStamp } from "./event.ts";
+import type { SessionName } from "./name.ts";
 import type { EndReason, StopCause } from "./reason.ts";
 import type { Sharing } from "./visibility.ts";
 
@@ -108,7 +108,6 @@ export interface Chosen {
   readonly approvalMode: ApprovalMode;
   readonly displayName: string | null;
   readonly titleSource: TitleSource | null;
-  /** What its clients may write for its id; none before it is given one or has a first prompt. */
   readonly name?: SessionName;
   readonly currentCwd: string;
   /** What the session may cost in all; null is no limit of its own. */

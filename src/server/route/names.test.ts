@@ -162,7 +162,7 @@ describe("P8: names of sessions that a caller does not see", () => {
     expect(refused.body).toMatchObject({ suggestion: "docs-2" });
   });
 
-  it("are both meant for one who sees two and made neither, and then the id says which", async () => {
+  it("are both meant for one who sees two and made neither: the id says which", async () => {
     const team = await Team.open();
     const hers = await team.made(team.ada, { name: "docs" });
     const his = await team.made(team.bob, { name: "docs" });
@@ -174,7 +174,7 @@ describe("P8: names of sessions that a caller does not see", () => {
     expect([taken.status, taken.body.suggestion]).toEqual([409, "docs-2"]);
   });
 
-  it("mean the caller's own session still, when another of that name comes into sight", async () => {
+  it("mean the caller's own session still, when another comes into sight", async () => {
     const team = await Team.open();
     const hers = await team.made(team.ada, { name: "docs" });
     const his = await team.made(team.bob, { name: "docs" });

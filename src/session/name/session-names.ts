@@ -1,8 +1,8 @@
 import type { SessionId, TenantId } from "../../core/id.ts";
 import { SESSION_NAME_NUMBER_MAX, SESSION_NAMESAKES_READ_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
+import { numberedName, type SessionName } from "../../core/session/name.ts";
 import { type Audience, isVisibleTo, type Viewer } from "../../core/session/visibility.ts";
-import { numberedName, type SessionName } from "../../core/session-name.ts";
 import type { ListFilter, SessionStore, StoredRecord } from "../../store/store.ts";
 import { visibleFilter } from "../bus/streams.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
@@ -15,7 +15,7 @@ export interface NamedSession {
   readonly audience: Audience;
 }
 
-interface Claim extends NamedSession {
+interface NameClaim extends NamedSession {
   readonly tenantId: TenantId;
 }
 
@@ -27,7 +27,7 @@ interface Claim extends NamedSession {
  */
 export class SessionNames {
   readonly #store: Pick<SessionStore, "list">;
-  readonly #claims = new Set<Claim>();
+  readonly #claims = new Set<NameClaim>();
 
   constructor(store: Pick<SessionStore, "list">) {
     this.#store = store;

@@ -1,5 +1,5 @@
 import type { SessionId, TenantId, UserId } from "../../core/id.ts";
-import type { SessionName } from "../../core/session-name.ts";
+import type { SessionName } from "../../core/session/name.ts";
 import { type Holder, thisHolder } from "../holder.ts";
 import type * as S from "../store.ts";
 import type { Manifest } from "../store.ts";

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { parseSessionId, parseUserId } from "../../core/id.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { parseSessionName } from "../../core/session-name.ts";
+import { parseSessionName } from "../../core/session/name.ts";
 import { migrateLegacyStatus } from "../../core/status.ts";
 import { checkManifest } from "../fields.ts";
 import type { Holder } from "../holder.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { SANDBOX_IDLE_MS_MAX, SANDBOX_PROVISIONING_MS_MAX } from "../../limits.ts";
-import type { SessionName } from "../../session-name.ts";
 import {
   AGENT,
   client,
@@ -11,6 +10,7 @@ import {
   types,
   verdictOn,
 } from "../life.fixture.ts";
+import type { SessionName } from "../name.ts";
 
 const named = (life: Life, displayName: string) =>
   life.give("metadata", { displayName }, client("c1"));

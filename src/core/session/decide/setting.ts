@@ -8,11 +8,11 @@ import {
   approvalModeFor,
 } from "../../policy/risk.ts";
 import { isCount } from "../../price.ts";
-import { isSessionName, SESSION_NAME_RULE } from "../../session-name.ts";
 import { type AgentMode, sandboxDueAtMs } from "../../turn.ts";
 import { type Actor, type Command, type CommandData, callerStamp } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import type { Stamp } from "../event.ts";
+import { isSessionName, SESSION_NAME_RULE } from "../name.ts";
 import { isSameConfig, type ModelFailure, type Session, type SnapshotRef } from "../state.ts";
 import { audienceOf, isSameAudience, sharingOf } from "../visibility.ts";
 

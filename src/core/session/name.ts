@@ -2,7 +2,7 @@ import {
   SESSION_NAME_AUTOMATIC_CHARS_MAX,
   SESSION_NAME_CHARS_MAX,
   SESSION_NAME_WORDS_MAX,
-} from "./limits.ts";
+} from "../limits.ts";
 
 declare const kind: unique symbol;
 
@@ -13,8 +13,8 @@ export type SessionName = string & { readonly [kind]: "session name" };
 const NAME = /^[a-z0-9][a-z0-9-]+$/;
 
 /** What a client is told whose name is none. */
-export const SESSION_NAME_RULE = `A name of a session has 2 to ${SESSION_NAME_CHARS_MAX} characters, \
-a to z, 0 to 9 and hyphens, begins with no hyphen, and is not like an id: fix-login is one`;
+export const SESSION_NAME_RULE = `A name of a session has 2 to ${SESSION_NAME_CHARS_MAX} letters \
+a-z, digits and hyphens, begins with no hyphen, and is not like an id: fix-login is one`;
 
 export function parseSessionName(text: string): SessionName | null {
   return isSessionName(text) ? text : null;

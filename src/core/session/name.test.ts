@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nameFromWords, numberedName, parseSessionName } from "./session-name.ts";
+import { nameFromWords, numberedName, parseSessionName } from "./name.ts";
 
 const UUID = "3f0c9b1e-8a44-4c7e-9d2b-0a1b2c3d4e5f";
 
