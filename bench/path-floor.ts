@@ -4,10 +4,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { RelayReport } from "./path-report.ts";
 import { rawDatabase } from "./raw-database.ts";
 import { Latencies } from "./trial.ts";
+import { post, StreamReader } from "./wire-client.ts";
+import { ServerProcess, STREAMING_AGENT } from "./wire-process.ts";
 
-const AGENT = fileURLToPath(new URL("path-agent.ts", import.meta.url));
+const RELAY = fileURLToPath(new URL("least-relay.ts", import.meta.url));
 
 const END = "stopReason";
 
@@ -19,7 +22,7 @@ export async function agentAlone(
   prompt: string,
   { warmUps, turns }: { readonly warmUps: number; readonly turns: number },
 ): Promise<Latencies> {
-  const agent = spawn(process.execPath, [AGENT], { stdio: ["pipe", "pipe", "ignore"] });
+  const agent = spawn(process.execPath, [STREAMING_AGENT], { stdio: ["pipe", "pipe", "ignore"] });
   const latencies = new Latencies("the agent alone, without a server");
   const turn = async (id: number) => {
     const params = { sessionId: "alone", prompt: [{ type: "text", text: prompt }] };
@@ -38,6 +41,45 @@ export async function agentAlone(
   agent.kill();
   await gone;
   return latencies;
+}
+
+export interface RelayFloor {
+  readonly turns: Latencies;
+  /** CPU time per chunk. */
+  readonly usOfMain: number;
+  readonly usOfProcess: number;
+}
+
+/** How long the least relay takes for a turn to one stream: no server can do it with less. */
+export async function relayAlone(
+  prompt: string,
+  {
+    chunks,
+    warmUps,
+    turns,
+  }: { readonly chunks: number; readonly warmUps: number; readonly turns: number },
+): Promise<RelayFloor> {
+  const folder = await mkdtemp(join(tmpdir(), "fermata-bench-"));
+  const relay = await ServerProcess.start([RELAY, folder]);
+  const latencies = new Latencies("the least relay, to its stream");
+  try {
+    const reader = await StreamReader.open(relay.port, "/events");
+    const turn = async () => {
+      const received = reader.received("event: turn_complete");
+      await post(relay.port, "/prompt", { prompt: [{ type: "text", text: prompt }] });
+      await received;
+    };
+    for (let n = 0; n < warmUps; n += 1) await turn();
+    await relay.ask<RelayReport>({});
+    for (let n = 0; n < turns; n += 1) await latencies.of(turn);
+    const { cpuUs, mainUs } = await relay.ask<RelayReport>({});
+    reader.leave();
+    const all = chunks * turns;
+    return { turns: latencies, usOfMain: mainUs / all, usOfProcess: cpuUs / all };
+  } finally {
+    await relay.end("SIGTERM");
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** What an event has beside its text, and how many characters share a row and a commit. */

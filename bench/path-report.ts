@@ -12,6 +12,12 @@ export interface ThreadReport {
   readonly profile: Profiler.Profile | null;
 }
 
+/** CPU time of the least relay since the last question: of all threads, and of the main one. */
+export interface RelayReport {
+  readonly cpuUs: number;
+  readonly mainUs: number;
+}
+
 /** What a server did since the last `begin`. */
 export interface ProbeReport {
   /** Of all threads, those of Node's own among them. */

@@ -1,4 +1,4 @@
-import { agentAlone, databaseAlone } from "./path-floor.ts";
+import { agentAlone, databaseAlone, relayAlone } from "./path-floor.ts";
 import type { ProbeQuestion, ProbeReport, ThreadReport } from "./path-report.ts";
 import { REST, STOP_NAMES, samplesByStop } from "./path-stops.ts";
 import { Latencies, rateText } from "./trial.ts";
@@ -206,10 +206,7 @@ async function measure(stage: PathStage, scale: PathScale, readers: number): Pro
   const plain = await stage.measured(() => run(turns, whole));
   const profiled = await stage.measured(() => run(turns, new Latencies("profiled")), true);
   const prompts = readers === 1 ? await stage.prompts() : {};
-  const floor =
-    readers === 1
-      ? { ...(await agentAlone(words, scale)).figures, ...(await databaseAlone(scale)) }
-      : {};
+  const floor = readers === 1 ? await floors(words, scale) : {};
   const all = chunks * turns;
   const usOfThread = new Map<string, number>();
   for (const { thread, cpuUs } of plain.threads) add(usOfThread, thread, cpuUs / all);
@@ -222,6 +219,18 @@ async function measure(stage: PathStage, scale: PathScale, readers: number): Pro
       ...{ ...whole.figures, ...floor, ...countsOf(plain, turns), ...prompts },
       ...(await stage.lags()),
     },
+  };
+}
+
+async function floors(words: string, scale: PathScale): Promise<Readonly<Record<string, string>>> {
+  const agent = await agentAlone(words, scale);
+  const { turns, usOfMain, usOfProcess } = await relayAlone(words, scale);
+  return {
+    ...agent.figures,
+    ...turns.figures,
+    "the least relay, CPU per chunk of its main thread": `${usOfMain.toFixed(2)} µs`,
+    "the least relay, CPU per chunk of its process": `${usOfProcess.toFixed(2)} µs`,
+    ...(await databaseAlone(scale)),
   };
 }
 

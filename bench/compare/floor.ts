@@ -2,7 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { agentAlone } from "../path-floor.ts";
+import { branchAlone } from "../branch-floor.ts";
+import { relayAlone } from "../path-floor.ts";
 import { Latencies } from "../trial.ts";
 import { Audience } from "../wire-audience.ts";
 import { FRAME_BYTES } from "../wire-bare.ts";
@@ -26,17 +27,18 @@ const FLOORS: Partial<Record<GroupName, MeasureFloor>> = {
   create: (scale) => withBare((bare) => commits(bare, scale)),
   start: starts,
   prompt: (scale) => withBare((bare) => prompts(bare, scale)),
-  turn: pipe,
+  turn: relayed,
   burst: (scale) => withBare((bare) => burst(bare, scale)),
   paced: (scale) => withBare((bare) => paced(bare, scale)),
   memory: boot,
   crowd: (scale) => withBare((bare) => crowd(bare, scale)),
+  branch: branched,
 };
 
 /** What the floors are, for the report. */
 export const FLOOR_ABOUT =
-  "a bare node:http server that commits a row before it answers; for one turn the agent's pipe, " +
-  "for start and memory the smallest server";
+  "a bare node:http server that commits a row before it answers; for one turn the least relay, for " +
+  "a branch its rows in SQLite alone, for start and memory the smallest server";
 
 export async function floorOf(name: GroupName, scale: CompareScale): Promise<Findings> {
   return (await FLOORS[name]?.(scale)) ?? {};
@@ -92,10 +94,15 @@ async function prompts({ port }: ServerProcess, scale: CompareScale): Promise<Fi
   return { event: timesOf(event, P50_P99), verdict: timesOf(verdict, P50) };
 }
 
-/** How fast the agent's lines come to a reader that does nothing. */
-async function pipe({ chunks, turns }: CompareScale): Promise<Findings> {
+async function relayed({ chunks, turns }: CompareScale): Promise<Findings> {
   const line = `chunks ${chunks} ${CHUNK_BYTES}`;
-  return { turn: ratesOf(await agentAlone(line, { warmUps: turns, turns }), chunks) };
+  const floor = await relayAlone(line, { chunks, warmUps: turns, turns });
+  return { turn: ratesOf(floor.turns, chunks) };
+}
+
+async function branched({ branched: { turns, branches } }: CompareScale): Promise<Findings> {
+  const { figures, ...times } = timesOf(await branchAlone(turns, branches), P50);
+  return { branch: { ...times, figures: figures.map((ms) => rounded(ms / 1_000)) } };
 }
 
 async function burst({ port }: ServerProcess, scale: CompareScale): Promise<Findings> {
