@@ -37,8 +37,9 @@ const FLOORS: Partial<Record<GroupName, MeasureFloor>> = {
 
 /** What the floors are, for the report. */
 export const FLOOR_ABOUT =
-  "a bare node:http server that commits a row before it answers; for one turn the least relay, for " +
-  "a branch its rows in SQLite alone, for start and memory the smallest server";
+  "a bare node:http server that commits a row before it answers; for one turn the least relay " +
+  "(bench/least-relay.ts), for a branch its rows in SQLite alone, for start and memory the " +
+  "smallest server";
 
 export async function floorOf(name: GroupName, scale: CompareScale): Promise<Findings> {
   return (await FLOORS[name]?.(scale)) ?? {};
