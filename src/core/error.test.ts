@@ -213,6 +213,10 @@ const EXPECTED = `
   slot_version_missing       409 never  Validation/SlotVersionMissing
   slot_drift_rejected        409 never  Session/SlotDriftRejected
   slot_migration_failed      502 never  Session/SlotMigrationFailed
+  invalid_workflow           400 never  Validation/StageDefinitionInvalid
+  workflow_missing           404 never  ExtensionHost/WorkflowMissing
+  workflow_untrusted         403 never  Session/UntrustedWorkflow
+  workflow_failed            502 never  ExtensionHost/WorkflowFailure
 `;
 
 const rows = EXPECTED.trim()

@@ -1,7 +1,7 @@
-import { type Document, parseDocument, visit } from "yaml";
 import { SKILL_FRONTMATTER_CHARS_MAX } from "../core/limits.ts";
 import { readHeader } from "../core/skill/header.ts";
 import type { SkillReading } from "../core/skill/snapshot.ts";
+import { parsePlainYaml, type YamlFault } from "../wire/plain-yaml.ts";
 
 /**
  * Parses the text of a SKILL.md: optional YAML between two `---` lines, of which the first is line
@@ -41,49 +41,15 @@ function withoutEdges(body: string): string {
 
 type Parsed = { readonly value: unknown; readonly fault: null } | { readonly fault: string };
 
-/**
- * Reads plain data only: no tags, no duplicate keys, and no aliases, which frontmatter does not
- * need and with which a small file expands to a huge value.
- */
+/** An empty line replaces the fence, so that a fault has its line number in the file. */
 function parsedYaml(frontmatter: string): Parsed {
-  try {
-    // An empty line replaces the fence, so that a fault has its line number in the file.
-    const document = parseDocument(`\n${frontmatter}`, {
-      schema: "core",
-      version: "1.2",
-      strict: true,
-      stringKeys: true,
-      uniqueKeys: true,
-      merge: false,
-      resolveKnownTags: false,
-      logLevel: "error",
-    });
-    const [trouble] = [...document.errors, ...document.warnings];
-    if (trouble !== undefined) return { fault: notYaml(trouble.message) };
-    if (hasAlias(document)) return { fault: notYaml("it has an alias") };
-    const value: unknown = document.toJS({ maxAliasCount: 0 });
-    return { value, fault: null };
-  } catch (thrown) {
-    return { fault: notYaml(thrown instanceof Error ? thrown.message : String(thrown)) };
-  }
+  const { document, fault } = parsePlainYaml(`\n${frontmatter}`);
+  return fault === undefined ? { value: document.value, fault: null } : { fault: notYaml(fault) };
 }
 
-function hasAlias(document: Document): boolean {
-  let isFound = false;
-  visit(document, {
-    Alias: () => {
-      isFound = true;
-      return visit.BREAK;
-    },
-  });
-  return isFound;
-}
-
-/** Keeps the first line of the parser's message, and drops the excerpt below it. */
-function notYaml(message: string): string {
-  const [first = ""] = message.split("\n");
-  if (first.startsWith("Maximum call stack")) return "its frontmatter is nested too deeply";
-  return `its frontmatter is not plain YAML: ${first.replace(/[:.]$/, "")}`;
+function notYaml({ reason, position: { line, column } }: YamlFault): string {
+  if (reason === "it is nested too deeply") return "its frontmatter is nested too deeply";
+  return `its frontmatter is not plain YAML: ${reason} at line ${line}, column ${column}`;
 }
 
 function malformed(reason: string): SkillReading {

@@ -39,4 +39,12 @@ export const EXTENSION_ERRORS = {
     'The slot of extension "{extension}" has version {stored}, not {expected}; it is kept.'),
   slot_migration_failed: row(502, "never", "Session/SlotMigrationFailed",
     'The slot of extension "{extension}" stays at version {stored}: {reason}.'),
+  invalid_workflow: row(400, "never", "Validation/StageDefinitionInvalid",
+    'The workflow "{workflow}" is not valid at {path}: {reason}.'),
+  workflow_missing: row(404, "never", "ExtensionHost/WorkflowMissing",
+    'There is no workflow "{workflow}": {reason}.'),
+  workflow_untrusted: row(403, "never", "Session/UntrustedWorkflow",
+    'The workflow "{workflow}" in {file} is new, or has changed since it was trusted.'),
+  workflow_failed: row(502, "never", "ExtensionHost/WorkflowFailure",
+    'The workflow "{workflow}" failed in {phase}: {reason}.'),
 };

@@ -143,3 +143,32 @@ export const EXTENSIONS_FOUND_MAX = 256;
 
 /** Contents of extensions that an operator trusts; the oldest is forgotten first. */
 export const EXTENSIONS_TRUSTED_MAX = 1_000;
+
+/** A workflow in a file: many times the longest that people would follow. */
+export const WORKFLOW_FILE_BYTES_MAX = 64 * 1_024;
+
+/** Files in one place of workflows, and faults that are told of one. */
+export const WORKFLOWS_FOUND_MAX = 256;
+export const WORKFLOW_FAULTS_MAX = 100;
+
+/** Stages of a workflow, rules of one phase of a stage, and conditions of one rule. */
+export const WORKFLOW_STAGES_MAX = 32;
+export const STAGE_RULES_MAX = 16;
+export const RULE_CONDITIONS_MAX = 8;
+
+/** Stages in one parallel group: each has an agent at work. */
+export const STAGE_GROUP_MAX = 8;
+
+/** What an agent is told by one stage, before its places are filled. */
+export const STAGE_BODY_CHARS_MAX = 16 * 1_024;
+
+/** Attempts of a stage, and how long a retry may wait. */
+export const STAGE_ATTEMPTS_MAX = 10;
+export const STAGE_BACKOFF_MS_MAX = 10 * 60 * 1_000;
+
+/** Patterns of tools that a stage allows. */
+export const STAGE_PATTERNS_MAX = 64;
+
+/** Tool calls in one Act, and how often a rule may lead back. */
+export const STAGE_TOOL_CALLS_MAX = 1_000;
+export const RULE_TIMES_MAX = 100;

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { placeholdersIn, render } from "./render.ts";
+
+const facts = {
+  input: "fix it",
+  attempt: 2,
+  ctx: { files: ["a", "b"], empty: null },
+  results: { plan: { steps: 3, note: "say ${input}" } },
+};
+
+describe("render", () => {
+  it("fills places with what is known", () => {
+    const text = "${input}: ${results.plan.steps} steps, ${ctx.files}, ${ctx.files.1}, ${attempt}";
+    expect(render(text, facts)).toEqual({ text: 'fix it: 3 steps, ["a","b"], b, 2' });
+  });
+
+  it("takes what follows a bar where nothing is known", () => {
+    const text = "${results.review.findings|none yet} ${ctx.empty|} ${input|never}";
+    expect(render(text, facts)).toEqual({ text: "none yet  fix it" });
+  });
+
+  it("never looks into a value for places", () => {
+    expect(render("${results.plan.note}", facts)).toEqual({ text: "say ${input}" });
+  });
+
+  it("names the first place for which nothing is known", () => {
+    const text = "${ctx.none} ${other}";
+    expect(render(text, facts)).toEqual({ unresolved: "${ctx.none}" });
+    expect(render("${ctx.toString}", facts)).toEqual({ unresolved: "${ctx.toString}" });
+    expect(render("${input.length}", facts)).toEqual({ unresolved: "${input.length}" });
+  });
+
+  it("leaves all else as it is", () => {
+    expect(render("$5 $& ${ } {input}", { " ": 1 })).toEqual({ unresolved: "${ }" });
+    expect(render("$5 $& $$ {input} $input", facts)).toEqual({ text: "$5 $& $$ {input} $input" });
+  });
+});
+
+describe("placeholdersIn", () => {
+  it("gives all places with their fallbacks", () => {
+    expect(placeholdersIn("${a.b} and ${ c | d}")).toEqual([
+      { path: ["a", "b"], fallback: null },
+      { path: ["c"], fallback: " d" },
+    ]);
+  });
+});
