@@ -14,6 +14,8 @@ export const PROGRAMS = [
   "store/sqlite/reader",
   "session/export/writer",
   "extension/thread/main",
+  // Authors' tests import it. What it reads YAML with is not installed with Fermata.
+  "extension/workflow/testing",
   "agent/builtin/echo/main",
   "agent/user/main",
   "tool/toolbox/relay",

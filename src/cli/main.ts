@@ -27,6 +27,7 @@ const COMMANDS: Readonly<Record<CommandName, CommandMain>> = {
   tokens: async (args) => (await import("./commands/tokens.ts")).tokens(args),
   trust: async (args) => (await import("./commands/trust.ts")).trust(args),
   vacuum: async (args) => (await import("./commands/upkeep.ts")).vacuum(args),
+  workflows: async (args) => (await import("./commands/workflows.ts")).workflows(args),
 };
 
 /** Runs the command line and returns its exit code. */

@@ -25,7 +25,7 @@ import {
 import { readServeOptions } from "../serve/read-options.ts";
 import { EXTENSIONS } from "../table/agents.ts";
 import { type CommandOutput, runCommand, wrong } from "./data-command.ts";
-import { newExtension } from "./extension-skeleton.ts";
+import { newExtension } from "./skeleton.ts";
 
 type ExtensionsFlags = RowValues<typeof EXTENSIONS>;
 

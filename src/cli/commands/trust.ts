@@ -6,6 +6,7 @@ import { didYouMean } from "../../core/spelling.ts";
 import { copyCode, readCode } from "../../extension/discovery/code.ts";
 import { type FoundExtension, lookAt } from "../../extension/discovery/discovery.ts";
 import { type TrustedCode, TrustList } from "../../extension/discovery/trust.ts";
+import { readKnown, trustedAs } from "../../extension/workflow/known-workflows.ts";
 import { fileFault } from "../../platform/file-fault.ts";
 import { canonical } from "../../platform/folder.ts";
 import { homeOf } from "../home.ts";
@@ -42,6 +43,7 @@ function read(
 async function trusted(path: string, home: string): Promise<Result<CommandOutput>> {
   const refused = (reason: string) => fail("invalid_request", { reason });
   const folder = await canonical(path);
+  if (folder.endsWith(".yaml")) return trustedWorkflow(folder, home);
   const manifest = await stat(join(folder, "extension.json")).catch(fileFault);
   if (typeof manifest === "string") {
     const isThere = await stat(folder).catch(fileFault);
@@ -74,6 +76,32 @@ async function trusted(path: string, home: string): Promise<Result<CommandOutput
   const files = `${size} ${size === 1 ? "file" : "files"}`;
   const shown = `trusted: ${id} ${number}, ${files}, sha256 ${hash}`;
   return ok({ shown, notices: [placeNote(found, home)] });
+}
+
+/** Trusts what a file declares now. */
+async function trustedWorkflow(file: string, home: string): Promise<Result<CommandOutput>> {
+  const { name, hash, why } = await readKnown("workspace", file);
+  if (why !== null || hash === null) {
+    const closer = `for a closer look: fermata workflows check ${file}`;
+    const said = why === null ? "" : sentenceOf(why);
+    return fail("invalid_request", { reason: `${said} Nothing is trusted; ${closer}` });
+  }
+  const entry = { hash, extension: trustedAs(name), folder: file, atMs: Date.now() };
+  const added = await new TrustList(extensionFolders(home).trusted).add(entry);
+  if (!added.ok) return added;
+  return ok({
+    shown: `trusted: workflow ${name}, sha256 ${hash}`,
+    notices: [workflowNote(file, home)],
+  });
+}
+
+function workflowNote(file: string, home: string): string {
+  const place = dirname(file);
+  if (place.endsWith(join("/.fermata", "workflows"))) {
+    return "sessions of this workspace can have it from now on";
+  }
+  if (place === join(home, "workflows")) return "your own need no trust";
+  return "the server does not look for it there: put it into .fermata/workflows of a workspace";
 }
 
 const NO_EXTENSION = "it has no extension.json; name the folder of an extension";
@@ -110,6 +138,10 @@ async function listed(home: string): Promise<Result<CommandOutput>> {
 }
 
 async function whatIsThere(folder: string, hash: string): Promise<string> {
+  if (folder.endsWith(".yaml")) {
+    const { hash: now } = await readKnown("workspace", folder);
+    return now === null ? "gone" : now === hash ? "the same" : "changed";
+  }
   const { code } = await readCode(folder);
   if (code === undefined) return "gone";
   return code.hash === hash ? "the same" : "changed";

@@ -116,19 +116,46 @@ with theirs; see docs/extensions.md.
   completes: [["list", "new", "check"], "folder"],
 } as const satisfies CommandRow;
 
+export const WORKFLOWS = {
+  name: "workflows",
+  group: "Agents and extensions",
+  line: "List the workflows of sessions; write and check your own.",
+  usage: ["list [--workspace DIR] [--json]", "check FILE [--mermaid | --json]", "new NAME"],
+  about: `Lists the workflows that sessions of a workspace can have, and helps authors with theirs;
+see docs/workflows.md. In a session, /workflow start NAME begins one.
+
+  list           Each with where it is from, and whether it can be started. Below the table:
+                 why one cannot, and what to do.
+  check          Say all that is wrong with the workflow in FILE, with line and column; if
+                 nothing is, draw it.
+  new            Write a working workflow with a test into the folder NAME.
+`,
+  options: {
+    workspace: text("DIR", "The workspace (that of the server's options, else this directory).", {
+      completes: "folder",
+    }),
+    mermaid: toggle("Draw it as a Mermaid flowchart."),
+    ...JSON_OPTION,
+  },
+  completes: [["list", "check", "new"], "file"],
+} as const satisfies CommandRow;
+
 export const TRUST = {
   name: "trust",
   group: "Agents and extensions",
-  line: "Let the code of an extension run, by its content.",
+  line: "Let the code of an extension run, or a workflow, by its content.",
   usage: ["PATH", "--list", "--remove ID"],
   about: `Lets the code of an extension run: PATH is its folder. Code is trusted by its content,
 with each file of the folder, so when any of it changes it has to be trusted again. Look
 at what others wrote before: an extension may do on this machine what the server may.
 Sessions that begin from then on have it; see docs/extensions.md.
+
+For a workflow of a workspace PATH is its file, .fermata/workflows/NAME.yaml. It says what
+agents are told, and which commands the server runs; see docs/workflows.md.
 `,
   options: {
     list: toggle("List what is trusted, and whether it is still what is there."),
-    remove: text("ID", "Trust no code of this extension any more."),
+    remove: text("ID", "Trust no code of this extension any more; NAME.yaml is a workflow."),
   },
-  completes: ["folder"],
+  completes: ["file"],
 } as const satisfies CommandRow;

@@ -1,4 +1,4 @@
-import { AGENTS, EXTENSIONS, TRUST } from "./agents.ts";
+import { AGENTS, EXTENSIONS, TRUST, WORKFLOWS } from "./agents.ts";
 import { BACKUP, MISSING, REPAIR, RESTORE, SEIZE, VACUUM } from "./care.ts";
 import { AUDIT, CREDITS, JOIN, MEMBERS, POLICY, PRICES, TENANTS, TOKENS } from "./people.ts";
 import type { CommandRow } from "./row.ts";
@@ -50,6 +50,7 @@ export const ROWS = [
   SERVE,
   AGENTS,
   EXTENSIONS,
+  WORKFLOWS,
   TRUST,
   TOKENS,
   MEMBERS,

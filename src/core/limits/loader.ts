@@ -172,3 +172,9 @@ export const STAGE_PATTERNS_MAX = 64;
 /** Tool calls in one Act, and how often a rule may lead back. */
 export const STAGE_TOOL_CALLS_MAX = 1_000;
 export const RULE_TIMES_MAX = 100;
+
+/** What an agent completes a stage with; the results of all stages share a slot. */
+export const STAGE_RESULT_BYTES_MAX = 64 * 1_024;
+
+/** Stages that a played workflow may have; a real one has its own limit. */
+export const PLAYED_STAGES_MAX = 200;

@@ -178,9 +178,10 @@ function wayFaults(declared: Declaration): readonly WorkflowFault[] {
     const way = told.has(id) ? null : endlessWay(steps, id);
     for (const stage of way ?? []) told.add(stage);
     if (way !== null) {
+      const last = stages.findIndex((one) => one.id === way.at(-2));
       const reason = `this could go on for ever: ${way.join(" -> ")}`;
       const remedy = 'give the rule that leads back an "atMost"';
-      found.push({ path: [...path, "next"], reason, remedy });
+      found.push({ path: ["stages", String(last), "next"], reason, remedy });
     }
     found.push(...unknownYet(id, body, [...path, "body"], declared));
   });

@@ -7,34 +7,56 @@ import { stripsTypes } from "../../platform/type-stripping.ts";
 import { PACKAGE_FOLDER } from "../caller.ts";
 import { type CommandOutput, wrong } from "./data-command.ts";
 
-/** The name that stands for the new one in the files of the examples. */
-const EXAMPLE = "my-extension";
+/** An example of the package that becomes a project of an author. */
+interface Skeleton {
+  /** Its folder among the examples. */
+  readonly example: string;
+  /** The name in its files that stands for the new one. */
+  readonly standIn: string;
+  readonly nextSteps: readonly string[];
+}
 
 /**
  * Writes a working extension with a test, from one of the examples. It is in a folder of its own
  * inside of the project, so that what the author installs for tests is no part of its code.
  */
-export async function newExtension(
+export function newExtension(name: string, isTypeScript: boolean): Promise<Result<CommandOutput>> {
+  const nextSteps = stepsOfExtension(name, isTypeScript);
+  const example = isTypeScript ? "extension-typescript" : "extension";
+  return newProject(name, { example, standIn: "my-extension", nextSteps });
+}
+
+/** Writes a working workflow with a test, from an example. */
+export function newWorkflow(name: string): Promise<Result<CommandOutput>> {
+  const nextSteps = [
+    `try it: cd ${name} && node --test`,
+    `check it: fermata workflows check ${join(name, `${name}.yaml`)}`,
+    `use it: copy ${name}.yaml to .fermata/workflows/ in a workspace, or to ~/.fermata/workflows/`,
+  ];
+  return newProject(name, { example: "workflow", standIn: "my-workflow", nextSteps });
+}
+
+async function newProject(
   name: string,
-  isTypeScript: boolean,
+  { example, standIn, nextSteps }: Skeleton,
 ): Promise<Result<CommandOutput>> {
   if (!EXTENSION_ID.test(name)) {
     return wrong(`"${name}": a name has small letters, digits and dashes, at most 64`);
   }
-  const kind = isTypeScript ? "extension-typescript" : "extension";
-  const example = join(PACKAGE_FOLDER, "examples", kind);
+  const folder = join(PACKAGE_FOLDER, "examples", example);
   const project = resolve(name);
+  const named = (text: string) => text.replaceAll(standIn, name);
   try {
     const isThere = (await readdir(project).catch(() => [])).length > 0;
     if (isThere) return fail("invalid_request", { reason: `there is something in ${project}` });
-    const paths = (await filesIn(example)).map((path) => [path, named(path, name)] as const);
+    const paths = (await filesIn(folder)).map((path) => [path, named(path)] as const);
     for (const [path, to] of paths) {
-      await write(join(project, to), named(await readFile(join(example, path), "utf8"), name));
+      await write(join(project, to), named(await readFile(join(folder, path), "utf8")));
     }
     await write(join(project, ".gitignore"), "node_modules/\n");
     await linkFermata(project);
     const shown = paths.map(([, to]) => join(name, to)).toSorted();
-    return ok({ shown: shown.join("\n"), notices: nextSteps(name, isTypeScript) });
+    return ok({ shown: shown.join("\n"), notices: nextSteps });
   } catch (thrown) {
     return fail("invalid_request", { reason: `${project}: ${fileFault(thrown)}` });
   }
@@ -44,10 +66,6 @@ async function filesIn(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile());
   return files.map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
-}
-
-function named(text: string, name: string): string {
-  return text.replaceAll(EXAMPLE, name);
 }
 
 async function write(path: string, text: string) {
@@ -62,7 +80,7 @@ async function linkFermata(project: string) {
   await symlink(PACKAGE_FOLDER, link, "junction");
 }
 
-function nextSteps(name: string, isTypeScript: boolean): readonly string[] {
+function stepsOfExtension(name: string, isTypeScript: boolean): readonly string[] {
   const test = `try it: cd ${name} && node --test`;
   const check = `check it: fermata extensions check ${join(name, name)}`;
   const { node } = process.versions;
