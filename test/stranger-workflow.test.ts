@@ -56,7 +56,10 @@ it("the tutorial of docs/workflows.md does what it says", { timeout: 300_000 }, 
     for (const part of text.split(/^\$ /m).slice(1)) {
       const [command = "", ...lines] = part.trimEnd().split("\n");
       const [, folder] = /^cd (\S+)$/.exec(command) ?? [];
-      if (folder !== undefined) cwd = join(cwd, folder);
+      if (folder !== undefined) {
+        cwd = join(cwd, folder);
+        continue;
+      }
       const { out, code } = await run(command, cwd);
       expect({ command, code, out }).toMatchObject({ command, code: 0 });
       if (lines.length > 0) expect(out.trimEnd()).toBe(lines.join("\n"));
