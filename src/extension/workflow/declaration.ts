@@ -15,7 +15,7 @@ import {
 import { EXTENSION_ID } from "../manifest.ts";
 
 /** What is taken of a stage where its author says nothing. */
-export const STAGE_DEFAULTS = { turnCap: 100, maxAttempts: 3, backoffMs: 0 };
+const STAGE_DEFAULTS = { turnCap: 100, maxAttempts: 3, backoffMs: 0 };
 
 function text(charsMax: number) {
   const tooLong = `it has more than ${charsMax} characters`;

@@ -98,14 +98,14 @@ export class DeclaredRun implements WorkflowRun {
 }
 
 /** Without a word of the workflow's own: a stage with a completion is done when that is there. */
-export function usualVerdict(act: ActReport, isToComplete: boolean): AssertVerdict {
+function usualVerdict(act: ActReport, isToComplete: boolean): AssertVerdict {
   if (act.isSkipped) return "skip";
   const isDone = isToComplete ? act.completion !== null : !act.isCapHit;
   return isDone ? "ok" : "retry";
 }
 
 /** What a stage comes to without a word of the workflow's own. */
-export function resultOf({ completion, text }: ActReport): PlainData {
+function resultOf({ completion, text }: ActReport): PlainData {
   return completion ?? text;
 }
 
