@@ -41,7 +41,11 @@ function withoutEdges(body: string): string {
 
 type Parsed = { readonly value: unknown; readonly fault: null } | { readonly fault: string };
 
-/** An empty line replaces the fence, so that a fault has its line number in the file. */
+/**
+ * Plain data only, as in each file of YAML that people write for Fermata: a small file must not
+ * become a huge value. An empty line replaces the fence, so that a fault has its line number in
+ * the file.
+ */
 function parsedYaml(frontmatter: string): Parsed {
   const { document, fault } = parsePlainYaml(`\n${frontmatter}`);
   return fault === undefined ? { value: document.value, fault: null } : { fault: notYaml(fault) };

@@ -32,7 +32,7 @@ describe("fermata workflows list", () => {
     expect(out).toContain("there is a bundled one of this name; give fan-out.yaml another");
   });
 
-  it("P6: takes those of a workspace only as they were when the operator trusted them", async () => {
+  it("P6: takes those of a workspace only as an operator trusts them", async () => {
     const operator = new Operator();
     const file = operator.write("workspace/.fermata/workflows/small.yaml", SMALL);
     const state = async () => {

@@ -12,9 +12,8 @@ import { type FileFault, readWorkflowFile } from "../../extension/workflow/workf
 import { expectedWord } from "../command-line.ts";
 import { tableText } from "../output.ts";
 import type { RowValues } from "../parse-row.ts";
-import { codeFolders } from "../serve/extensions.ts";
+import { codeFolders, workflowLocations } from "../serve/extensions.ts";
 import { readServeOptions } from "../serve/read-options.ts";
-import { workflowPlaces } from "../serve/workflows.ts";
 import { WORKFLOWS } from "../table/agents.ts";
 import { type CommandOutput, runCommand, wrong } from "./data-command.ts";
 import { newWorkflow } from "./skeleton.ts";
@@ -58,7 +57,7 @@ async function list({ workspace, json }: WorkflowsFlags): Promise<Result<Command
   const args = workspace === undefined ? [] : [`--workspace=${workspace}`];
   const options = await readServeOptions(args, process.env);
   if (!options.ok) return options;
-  const places = workflowPlaces(process.env);
+  const places = workflowLocations(process.env);
   const folders = codeFolders(options.value);
   const all: KnownWorkflow[] = [];
   for (const folder of folders.length === 0 ? [null] : folders) {

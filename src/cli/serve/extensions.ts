@@ -30,6 +30,16 @@ export function extensionFolders(home: string) {
   };
 }
 
+/** Where the workflows of an operator are, and what that operator trusts. */
+export function workflowLocations(env: NodeJS.ProcessEnv) {
+  const home = resolve(homeOf(env));
+  return {
+    bundled: join(PACKAGE_FOLDER, "workflows"),
+    home: join(home, "workflows"),
+    trust: new TrustList(extensionFolders(home).trusted),
+  };
+}
+
 /** Reads which extensions the operator wants. The default file may be missing. */
 export async function readExtensions(
   { "extension-config": named }: Pick<ServeOptions, "extension-config">,

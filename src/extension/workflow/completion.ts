@@ -63,7 +63,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What an agent is told below the body of a stage about how it ends, where it has our tools or not. */
+/** What an agent with our tools, or one without, is told below a body: how the stage ends. */
 export function completionHint(
   { description, schema }: StageCompletion,
   how: "tool" | "message",
@@ -71,8 +71,8 @@ export function completionHint(
   const what = description === "" ? "" : ` It is to say: ${description}.`;
   const form = JSON.stringify(schema);
   const tool =
-    `When you have done, call the tool "${COMPLETION_TOOL}" once, with "${COMPLETION_FIELD}" as an ` +
-    `object of this JSON Schema.${what} The stage ends with that call; a text alone does not end it.`;
+    `When you have done, call the tool "${COMPLETION_TOOL}" once, with "${COMPLETION_FIELD}" as ` +
+    `an object of this JSON Schema.${what} The stage ends with that call, and not with a text.`;
   const message =
     "When you have done, end your last message with one fenced block of JSON: an object of this " +
     `JSON Schema.${what} The stage ends with that block.`;

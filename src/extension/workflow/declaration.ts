@@ -129,7 +129,7 @@ export const DECLARATION_FIELDS: readonly string[] = [
 export type Declaration = z.infer<typeof DECLARATION>;
 export type DeclaredStage = Declaration["stages"][number];
 export type NextRule = DeclaredStage["next"][number];
-export type Condition = NextRule["when"];
+export type RuleCondition = NextRule["when"];
 
 /** The JSON Schema of the file, for editors; it is published as workflows/workflow.schema.json. */
 export function declarationSchema(): JsonObject {

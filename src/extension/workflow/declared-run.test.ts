@@ -117,7 +117,7 @@ describe("a declared workflow", () => {
     );
   });
 
-  it("goes on in the order of the file where no rule is met, and ends after its last stage", async () => {
+  it("goes on in the order of the file where no rule is met, to the end", async () => {
     const run = made();
     const nextAfter = (stageId: string, verdict: string) => {
       const results = { [stageId]: { verdict } };

@@ -5,6 +5,7 @@ import type { PlainData } from "../plain-data.ts";
 import type {
   ActReport,
   AssertVerdict,
+  CommandOutcome,
   GateVerdict,
   Next,
   StageContext,
@@ -18,7 +19,6 @@ import type {
 import type { Declaration, DeclaredStage } from "./declaration.ts";
 import { nextInFile, nextOf, planOf } from "./plan.ts";
 import { firstMet, isMet, type RuleFacts } from "./rule.ts";
-import { ranCommand } from "./stage-command.ts";
 
 /** A declared workflow at work: its rules are looked up, and none of its own code runs. */
 export class DeclaredRun implements WorkflowRun {
@@ -95,6 +95,25 @@ export class DeclaredRun implements WorkflowRun {
     const reason = `it has no stage "${stageId}"`;
     return { ok: false, refusal: refusal("workflow_failed", { workflow, phase: "setup", reason }) };
   }
+}
+
+/** Runs the command of a stage, if it has one, and answers what the context has of that. */
+async function ranCommand(
+  workflow: string,
+  command: string | null,
+  at: StageExecution,
+  run: (command: string) => Promise<Result<CommandOutcome>>,
+): Promise<Result<StageContext>> {
+  if (command === null) return ok({});
+  const rendered = render(command, { ...at });
+  if ("unresolved" in rendered) {
+    const reason = `nothing is known for ${rendered.unresolved} of its command`;
+    return fail("workflow_failed", { workflow, phase: "setup", reason });
+  }
+  const ran = await run(rendered.text);
+  if (!ran.ok) return ran;
+  const { exitCode, output } = ran.value;
+  return ok({ run: { exitCode, output } });
 }
 
 /** Without a word of the workflow's own: a stage with a completion is done when that is there. */

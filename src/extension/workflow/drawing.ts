@@ -1,21 +1,21 @@
 import type { Next, PlanPath, StagePlan, WorkflowPlan } from "./contract.ts";
 
 /** Where a workflow stands; a drawing without it has no marks. */
-export interface Standing {
+export interface WorkflowPosition {
   /** Of the stages that are at work, or next. */
   readonly current: readonly string[];
   /** How often each stage has ended. */
   readonly visits: { readonly [stageId: string]: number };
 }
 
-const NOWHERE: Standing = { current: [], visits: {} };
+const NOWHERE: WorkflowPosition = { current: [], visits: {} };
 
 /** A workflow as lines of text: each stage with a mark, and below it what may follow. */
-export function drawText(plan: WorkflowPlan, at: Standing = NOWHERE): string {
+export function drawText(plan: WorkflowPlan, at: WorkflowPosition = NOWHERE): string {
   return plan.stages.flatMap((stage) => [lineOf(stage, at), ...waysOf(plan, stage.id)]).join("\n");
 }
 
-function lineOf({ id, name, run }: StagePlan, { current, visits }: Standing): string {
+function lineOf({ id, name, run }: StagePlan, { current, visits }: WorkflowPosition): string {
   const visited = visits[id] ?? 0;
   const mark = current.includes(id) ? ">" : visited > 0 ? "x" : " ";
   const said = name === id ? id : `${id}: ${name}`;
@@ -40,7 +40,8 @@ function targetText(next: Next): string {
 }
 
 /** A workflow as a Mermaid flowchart. */
-export function drawMermaid(plan: WorkflowPlan, { current, visits }: Standing = NOWHERE): string {
+export function drawMermaid(plan: WorkflowPlan, at: WorkflowPosition = NOWHERE): string {
+  const { current, visits } = at;
   const { stages, paths, entry } = plan;
   const ids = new Map(stages.map(({ id }, at) => [id, `s${at}`]));
   const node = (id: string) => ids.get(id) ?? "done";

@@ -134,32 +134,28 @@ describe("P10: a workflow ends", () => {
 });
 
 describe("conditions", () => {
-  const when = (condition: string, more = VERDICT) =>
-    faultsOf(stage("a", `${more}${next(`when: { ${condition} }, to: end`)}`));
+  const when = (condition: string, more = VERDICT) => {
+    const faults = faultsOf(stage("a", `${more}${next(`when: { ${condition} }, to: end`)}`));
+    return faults.map((fault) => fault.replace("stages.0.next.0.when.", ""));
+  };
 
   it("look at facts that there are", () => {
     expect(when("result.verdict: [pass, revise], outcome: ok, input: x, attempt: 1")).toEqual([]);
-    expect(when("verdict: pass")).toEqual([
-      'stages.0.next.0.when.verdict: nothing is called "verdict" here',
-    ]);
+    expect(when("verdict: pass")).toEqual(['verdict: nothing is called "verdict" here']);
     expect(when("result.verdikt: pass")).toEqual([
-      'stages.0.next.0.when.result.verdikt: its completion has no "verdikt" (did you mean "verdict"?)',
+      'result.verdikt: its completion has no "verdikt" (did you mean "verdict"?)',
     ]);
-    expect(when("results.b.x: 1")).toEqual([
-      'stages.0.next.0.when.results.b.x: there is no stage "b"',
-    ]);
+    expect(when("results.b.x: 1")).toEqual(['results.b.x: there is no stage "b"']);
     expect(when("result.verdict: pass", "")).toEqual([
-      'stages.0.next.0.when.result.verdict: the stage "a" has no completion, so its result is a text',
+      'result.verdict: the stage "a" has no completion, so its result is a text',
     ]);
   });
 
   it("ask for values that there can be", () => {
     expect(when("result.verdict: passed")).toEqual([
-      'stages.0.next.0.when.result.verdict: it never has this value: it must be one of ["pass","revise"]',
+      expect.stringContaining('it never has this value: it must be one of ["pass","revise"]'),
     ]);
-    expect(when("outcome: done")).toEqual([
-      'stages.0.next.0.when.outcome: no stage ends as "done"',
-    ]);
+    expect(when("outcome: done")).toEqual(['outcome: no stage ends as "done"']);
   });
 
   it("of a gate know nothing of what comes after it", () => {
@@ -181,7 +177,8 @@ describe("places", () => {
     expect(places("${task}")).toEqual(['stages.1.body: ${task}: nothing is called "task"']);
     expect(places("${results.c}")).toEqual(['stages.1.body: ${results.c}: there is no stage "c"']);
     expect(places("${results.a.verdct}")).toEqual([
-      'stages.1.body: ${results.a.verdct}: its completion has no "verdct" (did you mean "verdict"?)',
+      'stages.1.body: ${results.a.verdct}: its completion has no "verdct"' +
+        ' (did you mean "verdict"?)',
     ]);
     expect(places("${ctx.run.output}")).toEqual([
       "stages.1.body: ${ctx.run.output}: this stage has no command",

@@ -2,8 +2,8 @@ import { objectAt } from "../../core/json.ts";
 import { didYouMean } from "../../core/spelling.ts";
 import { placeholdersIn } from "../../core/workflow/render.ts";
 import { valueFault } from "../schema.ts";
-import type { Condition, Declaration, DeclaredStage, NextRule } from "./declaration.ts";
-import { endlessWay, reachable, stepsOf } from "./flow.ts";
+import type { Declaration, DeclaredStage, NextRule, RuleCondition } from "./declaration.ts";
+import { endlessPath, reachable, stepsOf } from "./flow.ts";
 import { END, groupedStages, isAlwaysMet } from "./plan.ts";
 import { fieldReason, unknownStage, type WorkflowFault, written } from "./plan-faults.ts";
 import { valuesOf } from "./rule.ts";
@@ -34,7 +34,7 @@ const NEXT_FACTS = [...GATE_FACTS, "result", "outcome"];
 const OUTCOMES = ["ok", "skipped", "failed"];
 
 function conditionFaults(
-  when: Condition,
+  when: RuleCondition,
   roots: readonly string[],
   above: readonly string[],
   stage: DeclaredStage,
@@ -75,7 +75,7 @@ function conditionFaults(
 /** A condition on a field that the completion does not have, or on a value that it cannot have. */
 function resultFaults(
   [field]: readonly string[],
-  wanted: Condition[string],
+  wanted: RuleCondition[string],
   path: readonly string[],
   { id, completion }: DeclaredStage,
 ): readonly WorkflowFault[] {
@@ -175,7 +175,7 @@ function wayFaults(declared: Declaration): readonly WorkflowFault[] {
       const remedy = "lead to it by a rule of another stage, or take it out";
       found.push({ path: [...path, "id"], reason: "no way leads to this stage", remedy });
     }
-    const way = told.has(id) ? null : endlessWay(steps, id);
+    const way = told.has(id) ? null : endlessPath(steps, id);
     for (const stage of way ?? []) told.add(stage);
     if (way !== null) {
       const last = stages.findIndex((one) => one.id === way.at(-2));

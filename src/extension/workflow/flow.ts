@@ -50,7 +50,7 @@ export function reachable(
 }
 
 /** A way from a stage back to itself without any bound, that stage first; null if there is none. */
-export function endlessWay(steps: readonly Step[], stage: string): readonly string[] | null {
+export function endlessPath(steps: readonly Step[], stage: string): readonly string[] | null {
   const unbounded = steps.filter(({ isBounded }) => !isBounded);
   const before = new Map<string, string>();
   const found = new Set<string>([stage]);

@@ -11,7 +11,7 @@ import type { Declaration } from "./declaration.ts";
 import { nameFault, readWorkflowFile, refusedFile } from "./workflow-file.ts";
 
 /** Where files of workflows are looked for. */
-export interface WorkflowPlaces {
+export interface WorkflowLocations {
   readonly bundled: string;
   readonly home: string;
   /** A workspace that is trusted and whose files may count; null is none. */
@@ -47,7 +47,7 @@ export function trustedAs(name: string): string {
  * All files of workflows, by name, those further up in this order first: bundled, of the operator,
  * of the workspace. Of one name the first counts. Nothing of them runs.
  */
-export async function knownWorkflows(places: WorkflowPlaces): Promise<readonly KnownWorkflow[]> {
+export async function knownWorkflows(places: WorkflowLocations): Promise<readonly KnownWorkflow[]> {
   const all = [
     ...(await workflowsIn("bundled", places.bundled)),
     ...(await workflowsIn("home", places.home)),
@@ -67,7 +67,7 @@ function hiddenBy({ name: workflow, file }: KnownWorkflow, { source }: KnownWork
   return refusal("invalid_workflow", { workflow, path: "its name", reason });
 }
 
-async function workflowsOf({ workspace, trust }: WorkflowPlaces) {
+async function workflowsOf({ workspace, trust }: WorkflowLocations) {
   if (workspace === null) return [];
   const place = join(workspace, OWN_PLACE);
   const real = await realpath(place).catch(() => null);

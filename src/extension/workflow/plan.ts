@@ -48,7 +48,7 @@ export function groupedStages({ stages }: Declaration): ReadonlySet<string> {
   return new Set(stages.flatMap(({ next }) => next.flatMap(({ parallel }) => parallel ?? [])));
 }
 
-/** Whether a rule is met by whatever a stage comes to, so that none after it is. */
+/** Whether a rule is met in all cases, so that none after it is. */
 export function isAlwaysMet({ when, atMost }: NextRule): boolean {
   return atMost === null && Object.keys(when).length === 0;
 }

@@ -1,20 +1,23 @@
 import { factAt } from "../../core/workflow/render.ts";
 import type { PlainData } from "../plain-data.ts";
-import type { Condition } from "./declaration.ts";
+import type { RuleCondition } from "./declaration.ts";
 
 /** What the rules of a declared workflow look at, by the first word of a path. */
 export type RuleFacts = Readonly<Record<string, PlainData>>;
 
-interface Rule {
-  readonly when: Condition;
+interface ConditionalRule {
+  readonly when: RuleCondition;
 }
 
 /** The first rule whose conditions are all met; undefined if none is. */
-export function firstMet<R extends Rule>(rules: readonly R[], facts: RuleFacts): R | undefined {
+export function firstMet<R extends ConditionalRule>(
+  rules: readonly R[],
+  facts: RuleFacts,
+): R | undefined {
   return rules.find(({ when }) => isMet(when, facts));
 }
 
-export function isMet(when: Condition, facts: RuleFacts): boolean {
+export function isMet(when: RuleCondition, facts: RuleFacts): boolean {
   return Object.entries(when).every(([path, wanted]) => {
     const found = factAt(facts, path.split(".")) ?? null;
     return valuesOf(wanted).includes(found);
@@ -22,7 +25,7 @@ export function isMet(when: Condition, facts: RuleFacts): boolean {
 }
 
 /** A condition as people read it; empty if it is always met. */
-export function wordsOf(when: Condition): string {
+export function wordsOf(when: RuleCondition): string {
   const parts = Object.entries(when).map(([path, wanted]) => {
     const name = path.replace(/^result\./, "");
     const values = valuesOf(wanted).map(String);
@@ -32,6 +35,6 @@ export function wordsOf(when: Condition): string {
 }
 
 /** The values of which a fact must be one. */
-export function valuesOf(wanted: Condition[string]): readonly unknown[] {
+export function valuesOf(wanted: RuleCondition[string]): readonly unknown[] {
   return Array.isArray(wanted) ? wanted : [wanted];
 }

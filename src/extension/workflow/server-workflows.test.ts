@@ -128,7 +128,7 @@ describe("a workflow that a session has", () => {
     expect(now).toMatchObject({ refusal: { code: "workflow_missing" } });
   });
 
-  it("P6: is refused when the operator has taken back the trust in it, or it is damaged", async () => {
+  it("P6: is refused when the trust in it was taken back, or it is damaged", async () => {
     const { write, catalog, place, trust, list } = made();
     write(OWN, textOf("own"));
     await trust(textOf("own"));

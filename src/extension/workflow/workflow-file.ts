@@ -62,13 +62,13 @@ function faultAt(position: TextPosition, reason: string, remedy: string): FileFa
   return { ...position, field: "", reason, remedy };
 }
 
-interface Judgement {
+interface FileJudgement {
   readonly declared: Declaration | null;
   readonly faults: readonly WorkflowFault[];
 }
 
 /** What was declared, if nothing is wrong with it. */
-function judged(value: unknown): Judgement {
+function judged(value: unknown): FileJudgement {
   if (!isObject(value)) return { declared: null, faults: [NO_FIELDS] };
   const read = DECLARATION.safeParse(value);
   if (read.success) {
@@ -98,7 +98,7 @@ function meaningFaults(declared: Declaration): readonly WorkflowFault[] {
   return [...planFaults(planOf(declared)), ...flowFaults(declared)];
 }
 
-function shapeFaultOf(issue: z.core.$ZodIssue): Judgement["faults"] {
+function shapeFaultOf(issue: z.core.$ZodIssue): FileJudgement["faults"] {
   const path = issue.path.map(String);
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
