@@ -65,7 +65,7 @@ interface MediaAnswer {
 type AnswerStatus = 200 | 201 | 202 | 204 | 304 | 503;
 
 /** A request that a test sends. Ids in it are those of `EXAMPLE_IDS`. */
-interface RouteExample {
+export interface RouteExample {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Partial<Record<RequestHeader, string>>>;
   readonly body?: JsonObject;

@@ -27,10 +27,9 @@ type Content = Readonly<
   Record<string, { readonly schema: JsonObject; readonly example?: unknown }>
 >;
 
-/** What is answered with a status; a reference stands for what any request may get. */
+/** What is answered with a status. */
 export interface Response {
-  readonly $ref?: string;
-  readonly description?: string;
+  readonly description: string;
   readonly content?: Content;
 }
 
@@ -50,10 +49,10 @@ export interface RouteOperation {
 
 export interface OpenApiDocument {
   readonly openapi: "3.1.0";
-  readonly info: { readonly title: string; readonly version: string; readonly summary: string };
+  readonly info: Readonly<Record<"title" | "version" | "summary" | "description", string>>;
   /** Operations by path and method. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, RouteOperation>>>>;
-  readonly components: { readonly schemas: JsonObject; readonly responses: JsonObject };
+  readonly components: { readonly schemas: JsonObject };
 }
 
 /** The description of all routes in OpenAPI 3.1, from the rows that serve them. */
@@ -79,7 +78,6 @@ export function openApiDocument(routes: readonly Route[], version: string): Open
   };
   const components = {
     schemas: { ...schemas.named, Error: ERROR },
-    responses: { Refused: REFUSED },
     securitySchemes: { token: TOKEN },
   };
   return {
@@ -127,7 +125,8 @@ const OF_BODY: readonly ErrorCode[] = [
 
 const INTRODUCTION = [
   "Bodies are JSON. A refused request is answered with error, a sentence, and code, which stays as",
-  "it is; docs/errors.md explains each. Answers may have further fields in later versions.",
+  "it is; docs/errors.md explains each. Answers may have further fields in later versions. Any",
+  `request may get these codes too: ${ANY_REQUEST.join(", ")}.`,
 ].join(" ");
 
 const TOKEN = {
@@ -145,11 +144,6 @@ const ERROR = {
   },
   required: ["error", "code"],
   additionalProperties: true,
-};
-
-const REFUSED = {
-  description: `Any request may get ${ANY_REQUEST.join(", ")}`,
-  content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
 };
 
 function operationOf(route: Route, schemas: DocumentSchemas): RouteOperation {
@@ -285,8 +279,7 @@ function contentOf(body: AnswerBody, schemas: DocumentSchemas): Content | null {
 /** One answer for each status of a refusal, with the codes that it can have. */
 function refusalAnswersOf(route: Route, { answers }: RouteDescription) {
   const statuses = [...refusalsOf(route)].filter(([status]) => !(status in answers));
-  const listed = statuses.map(([status, codes]) => [status, refusalAnswer(codes)] as const);
-  return { ...Object.fromEntries(listed), default: { $ref: "#/components/responses/Refused" } };
+  return Object.fromEntries(statuses.map(([status, codes]) => [status, refusalAnswer(codes)]));
 }
 
 function refusalAnswer(codes: readonly ErrorCode[]): Response {

@@ -59,14 +59,12 @@ function tidy(schema: z.core.JSONSchema.BaseSchema, io: "input" | "output") {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.format === "date-time") delete schema.pattern;
   if (io === "output" && schema.additionalProperties === false) delete schema.additionalProperties;
-  if (
-    isObject(schema.additionalProperties) &&
-    Object.keys(schema.additionalProperties).length === 0
-  ) {
-    schema.additionalProperties = true;
-  }
+  const isOpen = isObject(schema.additionalProperties) && isEmpty(schema.additionalProperties);
+  if (isOpen) schema.additionalProperties = true;
   delete schema.id;
 }
+
+const isEmpty = (value: object) => Object.keys(value).length === 0;
 
 /** The same with references into the document's components. */
 function withReferences(value: unknown): unknown {

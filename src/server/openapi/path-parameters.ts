@@ -5,7 +5,7 @@ interface PathParameter {
 }
 
 /** The ids of all examples. The test that sends them puts real ones in their place. */
-const EXAMPLE_IDS = {
+export const EXAMPLE_IDS = {
   session: "5e550000-0000-4000-8000-000000000001",
   prompt: "9a0b0000-0000-4000-8000-000000000001",
   message: "3e550000-0000-4000-8000-000000000001",

@@ -31,6 +31,7 @@ export function referencePage(document: OpenApiDocument): WholeText {
 <h1>Routes <small>Fermata ${info.version}</small></h1>
 <p>Made from the schemas that read the requests. For programs: <a href="/openapi.json">OpenAPI
 3.1</a>. In words: <code>docs/protocol.md</code>; of each code: <code>docs/errors.md</code>.</p>
+<p>${info.description}</p>
 </div></header>
 <nav>${tasks.map(contents)}</nav>
 ${tasks.map(({ task, title, own }) => {
@@ -121,8 +122,7 @@ function typeLink(type: string): Markup {
   return name === "" ? markup`${type}` : markup`<a href="#shape-${name}">${type}</a>`;
 }
 
-function answerMarkup(status: string, { $ref, description = "", content = {} }: Response): Markup {
-  if ($ref !== undefined) return markup``;
+function answerMarkup(status: string, { description, content = {} }: Response): Markup {
   const isRefusal = Number(status) >= 400 && status !== "503";
   const bodies = Object.entries(content).map(([type, { schema }]) => {
     const name = nameOf(schema);

@@ -19,7 +19,18 @@ const task = named("Task", () =>
   }),
 );
 
-const child = named("Child", () => z.looseObject({ childId: text(), state: text() }));
+const child = named("Child", () =>
+  z.object({
+    childId: text(),
+    promptId: maybeText(),
+    title: text(),
+    agent: text(),
+    model: maybeText(),
+    startedAtMs: clockMs(),
+    endedAtMs: clockMs().nullable(),
+    state: z.enum(["Active", "Closed", "Halted", "Aborted"]),
+  }),
+);
 
 /** A throw-away session of the agent answers, if it can be had and paid for. */
 const ASIDE = [...AGENT_FAILURES, "insufficient_credits", "price_unknown"] as const;

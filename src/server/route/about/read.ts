@@ -16,6 +16,51 @@ import {
 } from "./plain-shapes.ts";
 import { agentState, envelope } from "./session-shapes.ts";
 
+const diagnostic = () =>
+  z.object({
+    skill_name: text().optional(),
+    name: text().optional(),
+    code: text(),
+    message: text(),
+    source: text(),
+    path: text(),
+  });
+
+/** With `detail=full` an entry has its body, else the length of it. */
+const skill = named("Skill", () =>
+  z.object({
+    skill_name: text(),
+    source: text(),
+    path: text(),
+    summary: text(),
+    invocation_mode: z.enum(["llm_orchestration", "tool_dispatch"]),
+    command: maybeText(),
+    command_tool: maybeText(),
+    requires_tools: names(),
+    eligibility: z.object({ os: names(), env: names(), binaries: names() }),
+    body: text().optional(),
+    body_chars: count().optional(),
+  }),
+);
+
+const message = named("ConversationMessage", () =>
+  z.object({
+    index: z.int(),
+    role: z.enum(["user", "assistant", "tool"]),
+    turnId: text(),
+    atMs: z.number(),
+    promptId: text().optional(),
+    messageId: text().optional(),
+    content: z.array(open()).optional(),
+    context: names().optional(),
+    under: text().optional(),
+    toolCallId: text().optional(),
+    status: text().optional(),
+    call: open().optional(),
+    result: open().nullable().optional(),
+  }),
+);
+
 const fields = named("SessionFields", () =>
   z.object({
     v: one(),
@@ -24,14 +69,14 @@ const fields = named("SessionFields", () =>
     skill_snapshot: z.object({
       snapshot_version: z.int(),
       hash: text(),
-      entries: z.array(z.looseObject({ skill_name: text() })),
-      diagnostics: z.array(z.unknown()),
+      entries: z.array(skill()),
+      diagnostics: z.array(diagnostic()),
     }),
     persona: z.object({
       version: z.int(),
       hash: text(),
       files: z.array(z.object({ name: text(), source: text(), path: text(), text: text() })),
-      diagnostics: z.array(z.unknown()),
+      diagnostics: z.array(diagnostic()),
     }),
     model_config: z.object({
       name: maybeText(),
@@ -40,7 +85,7 @@ const fields = named("SessionFields", () =>
       verbosity: text().optional(),
     }),
     conversation_state: z.object({
-      messages: z.array(z.looseObject({ index: z.int(), role: text() })),
+      messages: z.array(message()),
       messageCount: count(),
       nextCursor: z.int().optional(),
       unreadable: z.array(z.int()).optional(),
@@ -61,7 +106,13 @@ const stats = named("SessionStats", () =>
     durationMs: z.number(),
     promptCount: count(),
     models: z.record(z.string(), z.object({ api: open(), tokens: z.record(z.string(), count()) })),
-    tools: z.looseObject({ totalCalls: count(), byName: open() }),
+    tools: z.object({
+      totalCalls: count(),
+      totalSuccess: count(),
+      totalFail: count(),
+      totalDurationMs: z.number(),
+      byName: open(),
+    }),
     files: z.object({ totalLinesAdded: count(), totalLinesRemoved: count() }),
     turns: z.object({ completed: count(), failed: count() }),
     cost: z.object({
@@ -76,7 +127,7 @@ const command = () =>
   z.object({
     name: text(),
     description: text(),
-    input: z.looseObject({ hint: text() }).nullable(),
+    input: z.object({ hint: text() }).nullable(),
   });
 
 export const ABOUT_READ = {
@@ -107,11 +158,17 @@ export const ABOUT_READ = {
         v: one(),
         sessionId: text(),
         workspaceCwd: text(),
-        usage: z.looseObject({
+        usage: z.object({
           modelName: text(),
           totalTokens: count(),
           contextWindowSize: count(),
+          breakdown: z.record(z.string(), count()),
+          builtinTools: names(),
+          mcpTools: names(),
+          memoryFiles: names(),
+          skills: names(),
           isEstimated: flag(),
+          showDetails: flag(),
         }),
         formattedText: text(),
       }),
@@ -165,7 +222,7 @@ export const ABOUT_TRANSCRIPTS = {
       200: z.object({
         v: one(),
         sessionId: text(),
-        events: z.array(z.looseObject({ type: text() })),
+        events: z.array(envelope()),
         nextCursor: text().optional(),
         hasMore: flag(),
         startTime: maybeTime().optional(),

@@ -73,7 +73,7 @@ export const sessionPage = named("SessionPage", () =>
 
 const asking = named("Asking", () => z.object({ how: text(), sentence: text() }));
 
-const skipped = () => z.array(z.looseObject({ reason: text() })).optional();
+const skipped = () => z.array(z.object({ name: text(), reason: text() })).optional();
 
 export const sessionDetails = named("SessionDetails", () =>
   z.object({
@@ -118,15 +118,16 @@ export const agentState = named("AgentState", () =>
 
 /** An event of a session, or a frame without a number. */
 export const envelope = named("Event", () =>
-  z.looseObject({
+  z.object({
     id: z.int().min(1).optional(),
     v: one(),
     type: text(),
     data: z.unknown(),
     promptId: text().optional(),
+    childId: text().optional(),
     originatorClientId: text().optional(),
     originatorUserId: text().optional(),
-    _meta: z.looseObject({ serverTimestamp: clockMs() }).optional(),
+    _meta: z.object({ serverTimestamp: clockMs() }).optional(),
   }),
 );
 
