@@ -68,13 +68,16 @@ export function isUsageUnknown(turn: TurnState, isCompleted: boolean): boolean {
 /**
  * What a turn should hold. As long as the agent tells no figures, every so many tool calls count
  * as one more usual turn: so an agent that reports only at the end meets its limits too. And so
- * does each child of which no figures are told.
+ * does each child of which no figures are told, unless it has ended without work.
  */
 export function neededMicro(turn: TurnState): number {
   const reservation = turn.currentReservation;
   if (reservation === null) return 0;
   const { spentMicro: spent, estimateMicro = 0, price } = reservation;
-  const untold = [...turn.children.values()].filter(isBlind).length;
+  const children = [...turn.children.values()].filter(({ ended, hasWorked }) => {
+    return ended === null || hasWorked;
+  });
+  const untold = children.filter(isBlind).length;
   const isUntold = isBlind({ price, usage: turn.lastContextUsage });
   const calls = isUntold ? turn.persistedToolCallIds.size : 0;
   const own = Math.ceil(calls / TOOL_CALLS_PER_RESERVE_MAX);

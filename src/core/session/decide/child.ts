@@ -149,13 +149,25 @@ export function endChild(draft: Draft, { childId }: Child, outcome: ChildOutcome
     const update = { sessionUpdate: "tool_call_update", toolCallId, status: "failed", _meta };
     draft.emit("session_update", { update }, stamp);
   }
-  const { usage: told, spentMicro: costMicro } = child;
+  const { usage: told } = child;
+  const costMicro = hasNotBegun(child, outcome) ? 0 : child.spentMicro;
   const used = { model: told?.model ?? child.model, tokens: told?.tokens ?? NO_TOKENS, costMicro };
   const { state, text, error } = outcome;
   const data = { childId, state, text: childText(text), ...(error && { error }), usage: used };
   draft.emit("child_session_ended", data, stamp);
   resumeIfAnswered(draft);
 }
+
+/**
+ * Whether its agent has shown nothing of it: no word, no call, no ask, no figure and no end of its
+ * own. Then it has cost nothing, whatever a turn of that agent costs.
+ */
+function hasNotBegun({ hasWorked, usage: told }: Child, { state, error }: ChildOutcome): boolean {
+  const isDone = state === "Closed" || error?.code === STOPPED_SHORT;
+  return !hasWorked && told === null && !isDone;
+}
+
+const STOPPED_SHORT: ChildErrorCode = "stopped_short";
 
 /** All children of the turn, in the order in which they began. */
 export function endChildren(draft: Draft, code: ChildErrorCode) {

@@ -7,13 +7,14 @@ import { type Ask, type AskOutcome, withoutVoters } from "../../policy/ask.ts";
 import { GRANT_RULES } from "../ask-event.ts";
 import type { SessionEvent } from "../event.ts";
 import { inTurn, type Session } from "../state.ts";
-import { withChild } from "./child.ts";
+import { asked, withChild } from "./child.ts";
 import { boundTo } from "./client.ts";
 
 export function made(session: Session, event: SessionEvent<"permission_request">): Session {
   const { sessionId: _, capped: __, guard: ___, deadlineAtMs = null, ...rest } = event.data;
   const whose = event.childId === undefined ? {} : { childId: event.childId };
-  return withAsk(session, { ...rest, deadlineAtMs, votes: new Map(), ...whose });
+  const asker = asked(session, event.childId);
+  return withAsk(asker, { ...rest, deadlineAtMs, votes: new Map(), ...whose });
 }
 
 export function voted(
@@ -86,7 +87,7 @@ export function decided(session: Session, { data, childId }: SessionEvent<"permi
   const { requestId, toolCall, keys = [], covers = [], allowed } = data;
   const all = [...keys, ...covers];
   const permit = { requestId, toolCallId: idOf(toolCall), keys: all, allowed };
-  return answered(session, permit, childId);
+  return answered(asked(session, childId), permit, childId);
 }
 
 /**
@@ -115,10 +116,11 @@ export function permitsOf(session: Session, childId: ChildId | undefined): reado
 }
 
 export function accessed(
-  session: Session,
+  before: Session,
   { data, childId }: SessionEvent<"agent_access">,
 ): Session {
   const { access, allowed, answeredBy } = data;
+  const session = asked(before, childId);
   const { running, chosen } = session;
   if (running === null || answeredBy === undefined || !allowed) return session;
   const permits = permitsOf(session, childId);

@@ -55,7 +55,10 @@ export function usageReported(
   return withSpending(withChild(session, child.childId, { usage, spentMicro: spent }));
 }
 
-/** It stays among the children of its turn, for what its call is answered again. */
+/**
+ * It stays among the children of its turn, for what its call is answered again. One that had not
+ * begun at its agent costs nothing any more.
+ */
 export function ended(session: Session, event: SessionEvent<"child_session_ended">): Session {
   const { childId, state } = event.data;
   const child = session.connection.turn.children.get(childId);
@@ -65,8 +68,9 @@ export function ended(session: Session, event: SessionEvent<"child_session_ended
   const about = { childId, promptId: running.promptId, title, agent, model, startedAtMs };
   const past = { ...about, endedAtMs: event._meta.serverTimestamp, state };
   const pastChildren = [...(session.pastChildren ?? []), past].slice(-CHILDREN_REMEMBERED_MAX);
-  const over = { ended: state, permits: [], openCalls: new Set<string>() };
-  return withChild({ ...session, pastChildren }, childId, over);
+  const spentMicro = event.data.usage.costMicro;
+  const over = { ended: state, permits: [], openCalls: new Set<string>(), spentMicro };
+  return withSpending(withChild({ ...session, pastChildren }, childId, over));
 }
 
 /** The session with one of its children changed. */
@@ -95,6 +99,14 @@ export function worked(session: Session, childId: ChildId, update: AgentUpdate):
   const calls = news === null ? null : callsAfter(child, news);
   if (calls === null && child.hasWorked) return session;
   return withChild(session, childId, { ...calls, hasWorked: true });
+}
+
+/** To ask for something is work, too. */
+export function asked(session: Session, childId: ChildId | undefined): Session {
+  if (childId === undefined) return session;
+  const child = session.connection.turn.children.get(childId);
+  if (child === undefined || child.hasWorked) return session;
+  return withChild(session, childId, { hasWorked: true });
 }
 
 function callsAfter(child: Child, { toolCallId, status }: ToolCallNews): Partial<Child> | null {
