@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { rolldown } from "rolldown";
-import { describe, expect } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
 import { findProgram, PROGRAMS, whyNoProgram } from "../../scripts/programs.js";
 import type { Fermata } from "../../src/client/index.ts";
 import { itWhere } from "../../src/platform/machine.fixture.ts";
@@ -46,7 +46,9 @@ describe("the client in a browser", () => {
     "P2, P3: shows turns, and goes on over a kill -9 of its server",
     async () => {
       const folder = await pageFolder();
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
       const server = await ServeProcess.start({ flags: ["--web", join(folder, "web")] });
+      onTestFinished(() => server.end());
       const browser = await chromium.launch({
         ...(executablePath !== null && { executablePath }),
         args: ["--no-sandbox", ...(process.env.FERMATA_CHROMIUM_FLAGS?.split(" ") ?? [])],
@@ -94,8 +96,6 @@ describe("the client in a browser", () => {
         expect(faults).toEqual([]);
       } finally {
         await browser.close();
-        await server.end();
-        rmSync(folder, { recursive: true, force: true });
       }
     },
     120_000,
