@@ -26,6 +26,11 @@ export interface Toolbox {
    * this session's agent alone, and must not be stored or shown.
    */
   readonly server: JsonObject;
+  /**
+   * Resolves when all calls have come in that the agent has made so far. An agent that does not
+   * answer for them in time is not waited for, then and later.
+   */
+  settled(): Promise<void>;
   /** Aborts the calls that are open; later ones get nothing. The processes of it end. */
   close(): void;
 }

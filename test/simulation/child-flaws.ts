@@ -49,6 +49,16 @@ export const CHILD_FLAWS: Readonly<Record<string, Flaw>> = {
       return { ...world, agents: altered(agents, { connect }) };
     },
   },
+  "P2: takes a late call for one of the next turn": {
+    world: ({ toolboxes, ...world }) => {
+      if (toolboxes === undefined) return world;
+      const open: typeof toolboxes.open = (request, tools) => {
+        const opened = toolboxes.open(request, tools);
+        return typeof opened === "string" ? opened : { ...opened, settled: async () => {} };
+      };
+      return { ...world, toolboxes: altered(toolboxes, { open }) };
+    },
+  },
   "P10: counts no children": {
     world: (world) => {
       const { settings } = world;

@@ -1,4 +1,4 @@
-import type { TenantId } from "../../src/core/id.ts";
+import type { TenantId, TurnId } from "../../src/core/id.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { OfferedTool } from "../../src/tool/toolbox.ts";
 import type { Word } from "./agent-words.ts";
@@ -27,7 +27,7 @@ interface DelegatorPart {
 export class Delegator {
   readonly #part: DelegatorPart;
   readonly #tool: OfferedTool | null;
-  #lastCallId: string | null = null;
+  #last: { readonly turnId: TurnId; readonly callId: string } | null = null;
 
   constructor(part: DelegatorPart) {
     this.#part = part;
@@ -48,23 +48,32 @@ export class Delegator {
   }
 
   /** Resolves with the answer, or when the call is not wanted any more. */
-  async delegate(gone: AbortSignal): Promise<void> {
+  async delegate(turnId: TurnId, gone: AbortSignal): Promise<void> {
     const { chance, scene } = this.#part;
-    const isRepeat = this.#lastCallId !== null && chance.happens(0.15);
-    const callId = isRepeat ? (this.#lastCallId ?? "") : scene.ids.text("call");
-    this.#lastCallId = callId;
+    const last = this.#last?.turnId === turnId ? this.#last : null;
+    const isRepeat = last !== null && chance.happens(0.15);
+    // It says of which turn it is, for those who read the log.
+    const callId = isRepeat ? last.callId : `${turnId}/${scene.ids.text("call")}`;
+    this.#last = { turnId, callId };
     const input = this.#task();
     const calls = [this.#call(callId, input, gone)];
     if (chance.happens(0.15)) calls.push(this.#call(callId, input, gone));
     await Promise.all(calls);
   }
 
-  /** An agent that is slow to call: its turn is over. */
-  async late(gone: AbortSignal): Promise<void> {
-    const { chance } = this.#part;
-    if (!chance.happens(0.15)) return;
-    await this.#later("is late to delegate", chance.pick([0, 1, 5]), gone);
-    await this.delegate(gone);
+  /** A call that is on its way when its turn ends. */
+  async late(turnId: TurnId, gone: AbortSignal): Promise<void> {
+    const { chance, toolbox } = this.#part;
+    if (!chance.happens(0.4)) return;
+    const { travelling, signal } = toolbox;
+    const inMs = chance.pick([0, 5, 60, 300]);
+    const arrived = this.#later("has its call come in late", inMs, gone);
+    const isOver = Promise.race([arrived, aborted(signal), aborted(gone)]).then(() => {
+      travelling.delete(isOver);
+    });
+    travelling.add(isOver);
+    await arrived;
+    await this.delegate(turnId, gone);
   }
 
   #task(): JsonObject {

@@ -207,8 +207,8 @@ export class SimulatedAgent implements AgentSession {
     else if (word === "ask") await this.#ask();
     else if (word === "ask aside") void this.#ask();
     else if (word === "touch") await this.#touch();
-    else if (word === "delegate") await this.#delegator?.delegate(this.#gone.signal);
-    else if (word === "delegate aside") void this.#delegator?.delegate(this.#gone.signal);
+    else if (word === "delegate") await this.#delegate(turn);
+    else if (word === "delegate aside") void this.#delegate(turn);
     else if (word === "flood") await this.#flood();
     else if (word === "hang") await this.#hang();
     else if (word === "complete") this.#complete(turn, "end_turn");
@@ -216,10 +216,14 @@ export class SimulatedAgent implements AgentSession {
     else this.#exit(1, null);
   }
 
+  async #delegate({ turnId }: AgentTurn): Promise<void> {
+    await this.#delegator?.delegate(turnId, this.#gone.signal);
+  }
+
   #complete({ turnId }: AgentTurn, stopReason: string) {
     this.#turn = null;
+    void this.#delegator?.late(turnId, this.#gone.signal);
     this.#listener.status({ status: "turn_complete", turnId, stopReason });
-    void this.#delegator?.late(this.#gone.signal);
     if (!this.#isRude) return;
     this.#listener.status({ status: "turn_complete", turnId, stopReason: "end_turn" });
   }

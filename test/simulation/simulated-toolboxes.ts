@@ -20,12 +20,14 @@ export class SimulatedToolboxes implements Toolboxes {
     if (children?.happens(0.03)) return "there is none today";
     const name = ids.text("toolbox");
     const gone = new AbortController();
-    this.opened.set(name, { tools, signal: gone.signal });
+    const travelling = new Set<Promise<void>>();
+    this.opened.set(name, { tools, signal: gone.signal, travelling });
+    const settled = async () => void (await Promise.all(travelling));
     const close = () => {
       this.opened.delete(name);
       gone.abort();
     };
-    return { server: { name, command: "simulated", args: [], env: [] }, close };
+    return { server: { name, command: "simulated", args: [], env: [] }, settled, close };
   }
 
   /** The one that an agent was given with its session. */
@@ -55,4 +57,6 @@ export interface SimulatedToolbox {
   readonly tools: readonly OfferedTool[];
   /** Fires when it is closed. */
   readonly signal: AbortSignal;
+  /** Calls that an agent has made and that have not come in. */
+  readonly travelling: Set<Promise<void>>;
 }

@@ -18,6 +18,7 @@ export class StoredChildren {
   readonly #calls = new Set<string>();
   /** Asks that children have open, and whose they are. */
   readonly #asks = new Map<string, string>();
+  #turnId = "none";
   readonly #openMax: number;
   readonly #holds: Holds;
 
@@ -28,6 +29,7 @@ export class StoredChildren {
 
   hear(event: LogEvent) {
     const { childId } = event;
+    if (event.type === "session_lifecycle") this.#turnId = event.data.turnId ?? this.#turnId;
     if (event.type === "child_session_started") this.#start(event.data);
     else if (event.type === "child_session_ended") this.#end(event.data);
     else if (childId !== undefined) this.#hearOf(childId, event);
@@ -41,6 +43,8 @@ export class StoredChildren {
     const { childId, callId } = child;
     this.#holds(!this.begun.has(childId), "P2", () => `${childId} has begun twice`);
     this.#holds(!this.#calls.has(callId), "P2", () => `${callId} has begun another child`);
+    const isOfTurn = callId.startsWith(`${this.#turnId}/`);
+    this.#holds(isOfTurn, "P2", () => `${callId} has begun a child of ${this.#turnId}`);
     this.begun.set(childId, child);
     this.#calls.add(callId);
     this.open.set(childId, child);

@@ -74,6 +74,12 @@ export const TOOLBOX_OUTBOX_BYTES_MAX = 1_024 * 1_024;
 /** How often an agent hears that a call goes on: many give up after a silent minute. */
 export const TOOLBOX_PROGRESS_MS = 10_000;
 
+/**
+ * How long the next turn waits for an agent to say that all its calls are on their way. One that
+ * was slower is not waited for again.
+ */
+export const TOOLBOX_SETTLE_MS_MAX = 2_000;
+
 /** What a tool says of its progress. */
 export const TOOLBOX_PROGRESS_CHARS_MAX = 512;
 

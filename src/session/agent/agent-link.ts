@@ -62,7 +62,8 @@ export class AgentLink {
   #files: ReturnType<typeof filesAround> | null = null;
   /** The session as it was told last; what is made up for later is made up for on this. */
   #latest: Session | null = null;
-  #isLearning = false;
+  /** A prompt has to wait before its agent can be given it. */
+  #isWaiting = false;
   #toolTurn: ToolTurn | null = null;
   /** How many choices of a mode the agent has been told of. */
   #modeChoices = 0;
@@ -148,6 +149,7 @@ export class AgentLink {
     this.#latest = session;
     if (this.#session === null || this.#isOver) return;
     const isMidTurn = running !== null && this.#prompted === running.turnId;
+    if (!isMidTurn) this.#tools?.endTurn();
     // A choice is for the next turn, never for the one at work.
     if (!isMidTurn && agentModeChoices !== this.#modeChoices) {
       this.#modeChoices = agentModeChoices;
@@ -163,13 +165,13 @@ export class AgentLink {
     }
   }
 
-  /** False if that has to wait, because skills or persona were reloaded and not read yet. */
+  /** False if that has to wait: for skills or a persona to be read, or for late calls of tools. */
   #prompt(running: RunningPrompt, { chosen }: Session): boolean {
     const briefing = this.#briefing;
-    if (briefing === null || !briefing.isOf(chosen)) {
-      this.#learn(chosen);
-      return false;
-    }
+    if (briefing === null || this.#isWaiting) return false;
+    const settling = this.#tools?.settling ?? null;
+    if (settling !== null) return this.#wait(settling);
+    if (!briefing.isOf(chosen)) return this.#wait(this.#learn(briefing, chosen));
     this.#prompted = running.turnId;
     this.#steered.clear();
     this.#toolTurn = null;
@@ -183,18 +185,20 @@ export class AgentLink {
     return true;
   }
 
-  /** Once at a time, and then everything is looked at again; after a pause if it failed. */
-  #learn(chosen: Chosen) {
-    if (this.#isLearning || this.#briefing === null) return;
-    this.#isLearning = true;
-    const lookAgain = () => {
-      this.#isLearning = false;
+  /** Then everything is looked at again. */
+  #wait(before: Promise<void>): false {
+    this.#isWaiting = true;
+    void before.then(() => {
+      this.#isWaiting = false;
       if (this.#latest !== null) this.follow(this.#latest);
-    };
-    void this.#briefing.learn(chosen).then((why) => {
-      if (why === null) lookAgain();
-      else this.#world.clock.after(STORE_REOPEN_MS_MIN, lookAgain);
     });
+    return false;
+  }
+
+  /** What was reloaded is read; if that failed, it is tried again after a pause. */
+  async #learn(briefing: Briefing, chosen: Chosen): Promise<void> {
+    if ((await briefing.learn(chosen)) === null) return;
+    await new Promise<void>((go) => void this.#world.clock.after(STORE_REOPEN_MS_MIN, go));
   }
 
   #give(running: RunningPrompt, briefing: Briefing, called: CalledSkill | null) {
@@ -208,6 +212,7 @@ export class AgentLink {
     if (called !== null) announceSkill(this.#reports, running, called);
     const asked = called === null ? content : calledContent(called, content);
     const all = isCommand ? [...asked, ...told] : [...news, ...told, ...asked];
+    this.#tools?.beginTurn(turnId);
     const given = this.#session?.prompt({ turnId, content: all, params, isCommand });
     if (given?.ok !== false) return;
     const { code } = given.refusal;

@@ -16,7 +16,8 @@ function remembered() {
   const toolboxes: Toolboxes = {
     open({ agent }, tools) {
       seen.push(`open ${agent} ${tools.map(({ name }) => name).join()}`);
-      return { server: SERVER, close: () => void seen.push("close") };
+      const settled = async () => void seen.push("settled");
+      return { server: SERVER, settled, close: () => void seen.push("close") };
     },
   };
   return { seen, toolboxes };

@@ -1,4 +1,5 @@
 import type { AgentSession } from "../../agent/agent.ts";
+import type { TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import { READ_SKILL_TOOL } from "../../core/skill/instructions.ts";
@@ -7,7 +8,7 @@ import type { ToolAnswer } from "../../tool/tool.ts";
 import type { OfferedTool, Toolbox, ToolboxRequest } from "../../tool/toolbox.ts";
 import type { SessionWorld } from "../world.ts";
 import type { Briefing } from "./briefing.ts";
-import { type Delegation, delegateTool } from "./delegate-tool.ts";
+import { DELEGATE_TOOL, type Delegation, delegateTool } from "./delegate-tool.ts";
 
 /**
  * The tools of the server that one activation of a session's agent is offered. It has a toolbox
@@ -18,6 +19,9 @@ export class AgentTools {
   readonly skipped: readonly Skipped[];
   readonly #tools: readonly OfferedTool[];
   readonly #toolbox: Toolbox | null;
+  /** The turn that the agent was given, until that has ended: its calls are of this one. */
+  #turn: TurnId | null = null;
+  #settling: Promise<void> | null = null;
 
   private constructor(
     tools: readonly OfferedTool[],
@@ -50,6 +54,33 @@ export class AgentTools {
     return this.#tools.some((tool) => tool.name === name);
   }
 
+  get turn(): TurnId | null {
+    return this.#turn;
+  }
+
+  /** The agent gets a turn; all calls of the one before have come in. */
+  beginTurn(turnId: TurnId) {
+    this.#turn = turnId;
+  }
+
+  /**
+   * The agent has no turn any more. Calls of it may still be on their way, and must not be taken
+   * for those of the next: so that begins when they have come in.
+   */
+  endTurn() {
+    if (this.#turn === null) return;
+    this.#turn = null;
+    if (this.#toolbox === null || !this.has(DELEGATE_TOOL)) return;
+    this.#settling = this.#toolbox.settled().then(() => {
+      this.#settling = null;
+    });
+  }
+
+  /** Resolves when all calls of the last turn have come in; null if they have. */
+  get settling(): Promise<void> | null {
+    return this.#settling;
+  }
+
   /** The session is at this agent no more. */
   close() {
     this.#toolbox?.close();
@@ -64,9 +95,10 @@ export function offerTools(
   delegation: Delegation | null = null,
 ): AgentTools {
   const skills = () => briefing.skills;
+  const turn = () => tools.turn;
   const offered = [
     ...(briefing.tellsOfSkills ? [readSkillTool(skills)] : []),
-    ...(delegation === null ? [] : [delegateTool({ delegation, skills })]),
+    ...(delegation === null ? [] : [delegateTool({ delegation, skills, turn })]),
   ];
   const tools = AgentTools.open(world, request, offered);
   briefing.canReadSkills = tools.has(READ_SKILL_TOOL);

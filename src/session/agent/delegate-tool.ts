@@ -1,4 +1,5 @@
 import { refusal, sentenceOf } from "../../core/error.ts";
+import type { TurnId } from "../../core/id.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import {
   CHILD_DEPTH_MAX,
@@ -12,7 +13,7 @@ import type { ToolAnswer } from "../../tool/tool.ts";
 import type { OfferedTool, ToolUse } from "../../tool/toolbox.ts";
 
 /** The tool by which a model hands a task to another agent. */
-const DELEGATE_TOOL = "delegate";
+export const DELEGATE_TOOL = "delegate";
 
 /** What an agent delegates. */
 export interface Delegated {
@@ -29,13 +30,22 @@ export interface Delegated {
 export interface Delegation {
   /** The agents that a task can be given to. */
   readonly agents: readonly string[];
-  delegate(wanted: Delegated, use: ToolUse, skills: SkillSnapshot): Promise<ToolAnswer>;
+  delegate(call: DelegateCall, skills: SkillSnapshot): Promise<ToolAnswer>;
+}
+
+/** A task, the call that it came with, and the turn that the call is of; null if of none. */
+export interface DelegateCall {
+  readonly wanted: Delegated;
+  readonly use: ToolUse;
+  readonly turnId: TurnId | null;
 }
 
 interface DelegateDeps {
   readonly delegation: Delegation;
   /** Those of the session, as they were when it chose them. */
   readonly skills: () => SkillSnapshot;
+  /** The turn that the agent has now. */
+  readonly turn: () => TurnId | null;
 }
 
 /** The tool of a session's agent; with null that of a child, which is too deep to delegate. */
@@ -47,9 +57,9 @@ export function delegateTool(deps: DelegateDeps | null): OfferedTool {
     isReadOnly: false,
     async call(input, use) {
       if (deps === null) return { isError: true, text: TOO_DEEP };
-      const { delegation, skills } = deps;
+      const { delegation, skills, turn } = deps;
       const wanted = readDelegated(input);
-      if (wanted !== null) return delegation.delegate(wanted, use, skills());
+      if (wanted !== null) return delegation.delegate({ wanted, use, turnId: turn() }, skills());
       const why = refusal("invalid_task", { limit: CHILD_TASK_CHARS_MAX });
       return { isError: true, text: sentenceOf(why) };
     },

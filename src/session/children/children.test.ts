@@ -122,7 +122,33 @@ describe("an agent that delegates", () => {
     await parent.cancel();
   });
 
-  it("gets its answer also if it delegates before the last verdict is durable", async () => {
+  it("P2: begins no child of the next turn by a call that comes in late", async () => {
+    const parent = await Delegating.begin();
+    const late = Promise.withResolvers<void>();
+    parent.toolboxes.settling = late.promise;
+    await parent.cancel();
+    await parent.stage.until(() => parent.story.includes("turn_complete"));
+    const { live } = parent.hand;
+    await live.until(({ connection }) => connection.sessionState === "ready");
+    await parent.hand.prompt("say at work", "hang");
+    await live.until(({ connection }) => connection.sessionState === "running");
+    // The next turn has begun, and its agent has not been told: so this call is of the one before.
+    expect(await parent.call({ task: "say late" })).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/turn/),
+    });
+    const isAtWork = () => {
+      const updates = parent.hand.events.filter(({ type }) => type === "session_update");
+      return updates.some((event) => /agent_message_chunk.*"at work"/.test(JSON.stringify(event)));
+    };
+    expect([parent.story, isAtWork()]).toEqual([["prompt_cancelled", "turn_complete"], false]);
+    late.resolve();
+    await parent.stage.until(isAtWork);
+    expect(await parent.delegate("say found it")).toMatchObject({ text: "found it" });
+    await parent.cancel();
+  });
+
+  it("P2: begins no child of a turn that is decided, while the last verdict is not durable", async () => {
     const gate = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     let isHeld = false;
@@ -143,13 +169,14 @@ describe("an agent that delegates", () => {
     const admitted = live.submit(prompt);
     const { turnId } = prompt.start ?? expect.fail();
     const stop = { type: "limit_passed", turnId, limit: "budget" } as const;
-    // Then the next turn is decided, and the one before is not durable.
+    // Then the next turn is decided, and its agent has not been told.
     await expect.poll(() => live.refusalOf({ ...stop, atMs: 0, actor: SERVER })).toBeNull();
-    const call = parent.call({ task: "say found it" });
+    expect(await parent.call({ task: "say late" })).toMatchObject({ isError: true });
     gate.resolve();
     expect((await admitted).refusal).toBeNull();
-    expect(resultOf(await call)).toMatchObject({ state: "Closed", text: "found it" });
     await parent.cancel();
+    await parent.stage.until(() => parent.story.includes("prompt_cancelled"));
+    expect(parent.story).not.toContain("child_session_started");
   });
 
   it("P10: has no say in how much is kept of the names that it chooses", async () => {

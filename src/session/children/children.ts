@@ -17,7 +17,12 @@ import type { ToolUse } from "../../tool/toolbox.ts";
 import type { Written } from "../actor/written.ts";
 import { AgentTools } from "../agent/agent-tools.ts";
 import type { ReportsDeps } from "../agent/ask-reports.ts";
-import { type Delegated, type Delegation, delegateTool } from "../agent/delegate-tool.ts";
+import {
+  type DelegateCall,
+  type Delegated,
+  type Delegation,
+  delegateTool,
+} from "../agent/delegate-tool.ts";
 import { reservationRequest } from "../meter/reservation-request.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
 import { turnBound } from "../tenant/policy-check.ts";
@@ -52,14 +57,14 @@ export class Children implements Participant, Delegation {
   }
 
   /** Begins a child, and answers with what it comes to. The same call again is the same child. */
-  async delegate(wanted: Delegated, use: ToolUse, skills: SkillSnapshot): Promise<ToolAnswer> {
-    const callId = callIdOf(use);
+  async delegate(call: DelegateCall, skills: SkillSnapshot): Promise<ToolAnswer> {
+    const { turnId } = call;
+    const callId = callIdOf(call.use);
     const known = this.#answers.get(callId);
     if (known !== undefined) return known.answer;
     const { promise, resolve } = Promise.withResolvers<ToolAnswer>();
-    const turnId = this.#seat.decided.running?.turnId ?? null;
     this.#answers.set(callId, { turnId, answer: promise, resolve });
-    const why = await this.#begin(wanted, use, skills);
+    const why = await this.#begin(call, skills);
     if (why !== null) {
       this.#answers.delete(callId);
       resolve({ isError: true, text: sentenceOf(why) });
@@ -67,13 +72,17 @@ export class Children implements Participant, Delegation {
     return promise;
   }
 
-  async #begin(wanted: Delegated, use: ToolUse, skills: SkillSnapshot): Promise<Refusal | null> {
-    const { running } = this.#seat.decided;
-    if (running === null) return refusal("turn_not_open");
+  /** A call counts for the turn that it was made in, and for no other. */
+  async #begin(
+    { wanted, use, turnId }: DelegateCall,
+    skills: SkillSnapshot,
+  ): Promise<Refusal | null> {
+    const isOpen = () => turnId !== null && this.#seat.decided.running?.turnId === turnId;
+    if (!isOpen()) return refusal("turn_not_open");
     const chosen = await this.#choice(wanted, skills);
     if (!chosen.ok) return chosen.refusal;
-    const { activation, running: now } = this.#seat.decided;
-    if (now?.turnId !== running.turnId) return refusal("turn_not_open");
+    if (!isOpen()) return refusal("turn_not_open");
+    const { activation } = this.#seat.decided;
     const childId = this.#world.ids.child();
     const callId = callIdOf(use);
     const deadlineAtMs = this.#world.clock.nowMs() + CHILD_MS_MAX;

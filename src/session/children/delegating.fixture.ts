@@ -16,16 +16,23 @@ export interface ChildResult {
 }
 
 /** Tools that were offered, by agent session in the order of their opening. */
-class OpenedToolboxes implements Toolboxes {
+export class OpenedToolboxes implements Toolboxes {
   readonly opened: (readonly OfferedTool[])[] = [];
   closed = 0;
+  /** Until when calls of a turn that has ended may still come in. */
+  settling = Promise.resolve();
+
+  /** The tool to delegate with, of the agent session that was opened as the `at`-th. */
+  delegateTool(at = 0): OfferedTool {
+    return this.opened[at]?.find(({ name }) => name === "delegate") ?? expect.fail();
+  }
 
   open(_request: unknown, tools: readonly OfferedTool[]) {
     this.opened.push(tools);
     const close = () => {
       this.closed += 1;
     };
-    return { server: MCP_SERVER, close };
+    return { server: MCP_SERVER, settled: () => this.settling, close };
   }
 }
 
@@ -65,7 +72,7 @@ export class Delegating {
 
   /** The tool of the session's agent, or that of a child. */
   tool(at = 0): OfferedTool {
-    return this.toolboxes.opened[at]?.find(({ name }) => name === "delegate") ?? expect.fail();
+    return this.toolboxes.delegateTool(at);
   }
 
   call(

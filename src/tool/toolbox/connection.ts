@@ -74,7 +74,8 @@ export class ToolboxConnection {
     const toolbox = this.#deps.find(secret);
     if (toolbox === null) return this.#refuse("it has no secret of an open session");
     if (uid !== toolbox.uid) return this.#refuse("it runs as another user");
-    const place = toolbox.join(() => this.end());
+    const settled = async () => this.#conversation?.settled();
+    const place = toolbox.join({ settled, end: () => this.end() });
     if (place === null) return this.#refuse("there are too many connections");
     this.#leave = place.leave;
     this.#deps.greeted();

@@ -1,6 +1,10 @@
 import { CLIENT_INFO } from "../../agent/bridge/start.ts";
 import { type JsonObject, objectAt, stringAt } from "../../core/json.ts";
-import { TOOLBOX_PROGRESS_CHARS_MAX, TOOLBOX_PROGRESS_MS } from "../../core/limits.ts";
+import {
+  TOOLBOX_PROGRESS_CHARS_MAX,
+  TOOLBOX_PROGRESS_MS,
+  TOOLBOX_SETTLE_MS_MAX,
+} from "../../core/limits.ts";
 import { cutText } from "../../core/text.ts";
 import type { CallOff, Clock } from "../../platform/clock.ts";
 import {
@@ -12,6 +16,7 @@ import {
   type RpcId,
   type RpcMessage,
   readRpc,
+  requestLine,
   resultLine,
 } from "../../wire/rpc.ts";
 import { faultOf } from "../mcp/tools.ts";
@@ -38,6 +43,12 @@ type RpcRequest = Extract<RpcMessage, { readonly kind: "request" }>;
 export class McpConversation {
   readonly #deps: ConversationDeps;
   readonly #calls = new Map<RpcId, AbortController>();
+  /** What waits for the agent's answers to our pings, by their ids. */
+  readonly #pings = new Map<RpcId, () => void>();
+  #pinged = 0;
+  #hasBegun = false;
+  /** A ping was not answered in time: this agent answers none. */
+  #isMute = false;
   #isOver = false;
 
   constructor(deps: ConversationDeps) {
@@ -50,6 +61,7 @@ export class McpConversation {
     const message = readRpc(line);
     if (message.kind === "malformed") return this.#fail(null, "parse", message.why);
     if (message.kind === "request") return this.#answer(message);
+    if (message.kind === "result" || message.kind === "error") return this.#ponged(message.id);
     if (message.kind !== "notification" || message.method !== "notifications/cancelled") return;
     const { requestId } = message.params;
     if (!isRpcId(requestId)) return;
@@ -57,9 +69,37 @@ export class McpConversation {
     this.#calls.delete(requestId);
   }
 
+  /**
+   * Resolves when all that the agent has sent so far has come in. It sends one thing after the
+   * other, so what comes behind its answer to a ping was sent after that.
+   */
+  settled(): Promise<void> {
+    if (this.#isOver || this.#isMute || !this.#hasBegun) return Promise.resolve();
+    this.#pinged += 1;
+    const id = `fermata-${this.#pinged}`;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const callOff = this.#deps.clock.after(TOOLBOX_SETTLE_MS_MAX, () => {
+      this.#isMute = true;
+      this.#ponged(id);
+    });
+    this.#pings.set(id, () => {
+      callOff();
+      resolve();
+    });
+    this.#send(requestLine(id, "ping", {}));
+    return promise;
+  }
+
+  #ponged(id: RpcId | null) {
+    if (id === null) return;
+    this.#pings.get(id)?.();
+    this.#pings.delete(id);
+  }
+
   /** Nothing is answered any more. */
   end() {
     this.#isOver = true;
+    for (const id of [...this.#pings.keys()]) this.#ponged(id);
     for (const call of this.#calls.values()) call.abort();
     this.#calls.clear();
   }
@@ -70,6 +110,7 @@ export class McpConversation {
     if (method === "ping") return this.#send(resultLine(id, {}));
     if (method === "tools/list") return this.#send(resultLine(id, { tools: this.#listed() }));
     if (method !== "initialize") return this.#fail(id, "methodNotFound", `there is no ${method}`);
+    this.#hasBegun = true;
     const asked = stringAt(params, "protocolVersion");
     const protocolVersion = VERSIONS.find((version) => version === asked) ?? VERSIONS[0];
     this.#send(resultLine(id, { protocolVersion, capabilities: { tools: {} }, serverInfo }));

@@ -57,6 +57,13 @@ interface OpenToolboxParts {
   readonly counts: SharedCounts;
 }
 
+/** A connection of a toolbox, as the toolbox knows it. */
+interface Joined {
+  /** Resolves when what its agent has sent so far has come in. */
+  settled(): Promise<void>;
+  end(): void;
+}
+
 /** One toolbox, as the connections of its agent find it. */
 export class OpenToolbox {
   readonly uid: number;
@@ -65,8 +72,7 @@ export class OpenToolbox {
   readonly #digest = digestOf(this.secret);
   readonly #tenantId: TenantId;
   readonly #counts: SharedCounts;
-  /** Each with how it is ended. */
-  readonly #connections = new Set<() => void>();
+  readonly #connections = new Set<Joined>();
   #made = 0;
   #calls = 0;
 
@@ -91,14 +97,14 @@ export class OpenToolbox {
   }
 
   /** Adds a connection; null if there are too many. */
-  join(end: () => void): { readonly prefix: string; leave(): void } | null {
+  join(joined: Joined): { readonly prefix: string; leave(): void } | null {
     if (this.#connections.size >= TOOLBOX_CONNECTIONS_MAX) return null;
     const giveBack = this.#counts.connections.take(this.#tenantId);
     if (giveBack === null) return null;
-    this.#connections.add(end);
+    this.#connections.add(joined);
     this.#made += 1;
     const leave = () => {
-      this.#connections.delete(end);
+      this.#connections.delete(joined);
       giveBack();
     };
     return { prefix: `${this.#made}-`, leave };
@@ -115,8 +121,12 @@ export class OpenToolbox {
     };
   }
 
+  async settled(): Promise<void> {
+    await Promise.all([...this.#connections].map((joined) => joined.settled()));
+  }
+
   end() {
-    for (const end of [...this.#connections]) end();
+    for (const joined of [...this.#connections]) joined.end();
   }
 
   /** In the form of ACP. */

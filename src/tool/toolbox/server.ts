@@ -90,7 +90,8 @@ export class ToolboxServer implements Toolboxes {
       giveBack();
       secretGone(toolbox.secret);
     };
-    return { server: toolbox.serverWith([process.execPath, folder.relay], folder.socket), close };
+    const server = toolbox.serverWith([process.execPath, folder.relay], folder.socket);
+    return { server, settled: () => toolbox.settled(), close };
   }
 
   /** Ends all connections, and with them the relays; removes the run folder. */

@@ -6,6 +6,7 @@ import {
   TOOLBOX_CONNECTIONS_MAX,
   TOOLBOX_LINE_BYTES_MAX,
   TOOLBOX_PROGRESS_MS,
+  TOOLBOX_SETTLE_MS_MAX,
 } from "../../core/limits.ts";
 import { fail } from "../../core/result.ts";
 import { itWhere } from "../../platform/machine.fixture.ts";
@@ -92,6 +93,57 @@ describe("an agent with a toolbox", () => {
     await relay.request("ping");
     expect(relay.lines.some((line) => line.id === id)).toBe(false);
     expect(clock.runningCount).toBe(1);
+  });
+
+  it("P2: has all calls come in that it made before it answers a ping", async () => {
+    const stage = await ToolboxStage.open();
+    const calls: unknown[] = [];
+    const toolbox = stage.toolbox([
+      tool("slow", async (input) => answered(`${calls.push(input)}`)),
+    ]);
+    const relay = new Relay(launchOf(toolbox));
+    // Until its client has said who it is, it can have made no calls.
+    await toolbox.settled();
+    await relay.request("initialize", HELLO);
+    let isSettled = false;
+    const settled = toolbox.settled().then(() => {
+      isSettled = true;
+    });
+    const pinged = () => relay.lines.find(({ method }) => method === "ping");
+    await expect.poll(pinged).toBeDefined();
+    const call = { method: "tools/call", params: { name: "slow", arguments: { text: "x" } } };
+    relay.write({ id: 1_000, ...call });
+    await relay.answer(1_000);
+    expect(isSettled).toBe(false);
+    relay.write({ id: 1_001, ...call });
+    relay.write({ id: pinged()?.id, result: {} });
+    await settled;
+    expect(calls).toHaveLength(2);
+  });
+
+  it("P10: is not waited for again, if it does not answer a ping in time", async () => {
+    const clock = new ManualClock();
+    const stage = await ToolboxStage.open({ clock });
+    const toolbox = stage.toolbox();
+    const relay = new Relay(launchOf(toolbox));
+    await relay.request("initialize", HELLO);
+    const settled = toolbox.settled();
+    clock.advance(TOOLBOX_SETTLE_MS_MAX);
+    await settled;
+    await toolbox.settled();
+    await relay.request("ping");
+    expect(relay.lines.filter(({ method }) => method === "ping")).toHaveLength(1);
+  });
+
+  it("is not waited for when it is gone", async () => {
+    const stage = await ToolboxStage.open();
+    const toolbox = stage.toolbox();
+    const relay = new Relay(launchOf(toolbox));
+    await relay.request("initialize", HELLO);
+    const settled = toolbox.settled();
+    relay.process.kill("SIGKILL");
+    await settled;
+    await toolbox.settled();
   });
 
   it("gets one answer for a call that it sends twice", async () => {
@@ -292,7 +344,8 @@ describe("P10: a toolbox is bounded", () => {
     relay.process.stdout.pause();
     let isFull = false;
     for (let count = 0; count < 2_000 && !isFull; count += 1) {
-      relay.ask("tools/call", { name: "long", arguments: { text: "" } });
+      // All of them together are more than what lies between can hold.
+      relay.ask("tools/call", { name: "long", arguments: { text: "y".repeat(1_000) } });
       if (count % 100 === 99) await new Promise((later) => setImmediate(later));
     }
     isFull = relay.process.stdin.writableLength > 0;

@@ -6,6 +6,7 @@ import {
   type RpcId,
   readRpc,
   requestLine,
+  resultLine,
 } from "../../../wire/rpc.ts";
 import { MCP_LINE_BYTES_MAX, MCP_SAID_CHARS_MAX } from "./limits.ts";
 import type { EchoSession } from "./session.ts";
@@ -99,6 +100,9 @@ export class EchoMcpServer {
 
   #hear(line: string) {
     const message = readRpc(line);
+    if (message.kind === "request" && message.method === "ping") {
+      this.#process.stdin.write(resultLine(message.id, {}));
+    }
     if (message.kind !== "result" && message.kind !== "error") return;
     const { id } = message;
     const settle = id === null ? undefined : this.#open.get(id);
