@@ -1,6 +1,7 @@
 import { EXPORT_CHUNK_CHARS } from "../../core/limits.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { cutText } from "../../core/text.ts";
+import { apart, ChildSections, mayTellOfChildren } from "./child-sections.ts";
 import { markdown } from "./markdown.ts";
 import type { ExportReader } from "./permits.ts";
 import {
@@ -9,6 +10,7 @@ import {
   messageTexts,
   type PastPart,
   parsed,
+  storedEvent,
   turnEvents,
   wholePast,
 } from "./source.ts";
@@ -114,7 +116,8 @@ async function* html(exported: Exported) {
 
 /**
  * One document: what the session is, its conversation, its folded turns, and the raw events since
- * the last of them. The stored texts go into it as they are.
+ * the last of them. What a child did is a section of its own: with its turn, or beside the raw
+ * events. The stored texts go into it as they are.
  */
 async function* jsonDocument({ source, record, manifest }: Exported) {
   const { holder: _, term: __, ...session } = record; // Who serves it is no part of a session.
@@ -122,6 +125,7 @@ async function* jsonDocument({ source, record, manifest }: Exported) {
   yield `${JSON.stringify(head).slice(0, -1)},"messages":[`;
   yield* listed(messages());
   yield '],"turns":[';
+  const children = new ChildSections();
   let isTail = false;
   let isFirst = true;
   for await (const part of wholePast(source, record)) {
@@ -130,12 +134,18 @@ async function* jsonDocument({ source, record, manifest }: Exported) {
       isTail = true;
       isFirst = true;
     }
-    for (const text of textsOf(part)) {
+    for (const text of textsOf(part, children)) {
       yield isFirst ? text : `,${text}`;
       isFirst = false;
     }
   }
-  yield isTail ? "]}\n" : '],"tail":[]}\n';
+  yield isTail ? "]" : '],"tail":[]';
+  if (!children.isEmpty) {
+    yield ',"children":[';
+    yield* children.pieces();
+    yield "]";
+  }
+  yield "}\n";
 
   async function* messages() {
     for await (const { id, text } of messageTexts(source, record)) {
@@ -144,13 +154,24 @@ async function* jsonDocument({ source, record, manifest }: Exported) {
   }
 }
 
-function textsOf(part: PastPart): readonly string[] {
+/** Raw events of children are put to the others of theirs. */
+function textsOf(part: PastPart, raw: ChildSections): readonly string[] {
   if (part.kind === "missing") return [JSON.stringify(part.notice)];
-  if (part.kind === "events")
-    return part.events.map(({ id, text }) => checked(text, `event ${id}`));
+  if (part.kind === "events") {
+    const texts = part.events.map(({ id, text }) => ({ id, text: checked(text, `event ${id}`) }));
+    const own = texts.filter((stored) => {
+      return !mayTellOfChildren(stored.text) || !raw.take(storedEvent(stored), stored.text);
+    });
+    return own.map(({ text }) => text);
+  }
   const { firstId, lastId, text } = part.turn;
-  const events = checked(text, `the turn that ended with event ${lastId}`);
-  return [`{"firstId":${firstId},"lastId":${lastId},"events":${events}}`];
+  const head = `{"firstId":${firstId},"lastId":${lastId},"events":`;
+  if (!mayTellOfChildren(text)) {
+    return [`${head}${checked(text, `the turn that ended with event ${lastId}`)}}`];
+  }
+  const { own, children } = apart(turnEvents(part.turn));
+  const sections = children.isEmpty ? "" : `,"children":[${[...children.pieces()].join("")}]`;
+  return [`${head}[${own.join(",")}]${sections}}`];
 }
 
 async function* listed(texts: AsyncIterable<string>) {
