@@ -164,6 +164,9 @@ export const CHILD_TITLE_CHARS_MAX = 80;
 /** The text that a child gives back: what is longer is cut, and says so. */
 export const CHILD_RESULT_BYTES_MAX = 65_536;
 
+/** No policy may cut it to less: then what says so would be most of it. */
+export const CHILD_RESULT_BYTES_MIN = 1_024;
+
 /** Skills whose texts one task takes along. */
 export const CHILD_SKILLS_MAX = 8;
 

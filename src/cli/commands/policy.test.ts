@@ -28,7 +28,9 @@ describe("fermata policy", () => {
     const { run, policies } = await opened();
     const first = ["member.mode=ask", "member.agents=claude,codex", "member.selfApproval=no"];
     expect((await run("set", ...first)).exitCode).toBe(0);
-    expect((await run("set", "member.skills=none", "visibility=tenant")).exitCode).toBe(0);
+    const more = ["member.skills=none", "member.children=atOnce:2,tokens:500", "visibility=tenant"];
+    expect((await run("set", ...more)).exitCode).toBe(0);
+    expect((await run("show")).shown).toMatch(/children +any +any +atOnce:2,tokens:500\n/);
     expect(await value(policies.of(ACME))).toMatchObject({
       version: 2,
       policy: {
@@ -64,6 +66,8 @@ describe("fermata policy", () => {
     [["set", "member.modes=ask"], 1, "its fields are mode, autonomy"],
     [["set", "guest.mode=ask"], 1, "its fields are owner, admin, member"],
     [["set", "member.selfApproval=maybe"], 1, "member.selfApproval"],
+    [["set", "member.children=atOnce:9"], 1, "member.children"],
+    [["set", "member.children=2"], 1, "member.children"],
     [["set", "mode"], 2, "expected ROLE.FIELD=VALUE"],
     [["set"], 2, "expected show, set ROLE.FIELD=VALUE or reset"],
     [["show", "all"], 2, 'unexpected argument "all"'],

@@ -74,7 +74,17 @@ function settingValue(field: string, text: string): unknown {
   if (field === "selfApproval") return text === "yes" ? true : text === "no" ? false : text;
   if (field === "mode" || field === "autonomy" || field === "visibility") return text;
   if (text === "any") return text;
+  if (field === "children") return text === "none" ? text : limitsIn(text);
   return text === "none" ? [] : text.split(",");
+}
+
+/** `atOnce:2,tokens:500`; what is no number stays a text. */
+function limitsIn(text: string): unknown {
+  const pairs = text.split(",").map((pair) => pair.split(":"));
+  const limits = pairs.map(([name = "", limit = ""]) => {
+    return [name, /^\d+$/.test(limit) ? Number(limit) : limit];
+  });
+  return Object.fromEntries(limits);
 }
 
 /** The policy with these settings, by the rules that a request has to keep as well. */

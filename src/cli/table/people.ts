@@ -118,6 +118,8 @@ Fields of a role:
   models        The models, likewise. With a list, a session has to name its model.
   skills        The skills that may be called by name, likewise.
   selfApproval  Whether users may approve what their own prompts ask for: yes or no.
+  children      What agents may delegate: "any", "none", or lower limits as in
+                atOnce:2,perTurn:8,seconds:600,tokens:500000,resultBytes:8192.
 
   visibility    Who sees a new session by default: tenant or private.
 `,

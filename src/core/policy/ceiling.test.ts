@@ -12,6 +12,7 @@ import {
   type PolicyRule,
   withAskingMode,
 } from "./ceiling.ts";
+import { CHILD_LIMITS } from "./child-limits.ts";
 import { AUTONOMY_PROFILES, SECURITY_MODES } from "./risk.ts";
 
 const MEMBER = ceilingOf(DEFAULT_POLICY, "member");
@@ -109,8 +110,13 @@ describe("a ceiling", () => {
 
 describe("two ceilings", () => {
   it("together allow what both allow", () => {
-    const one: Ceiling = { ...OWNER, agents: ["a", "b"], skills: [], selfApproval: false };
-    const other: Ceiling = { ...MEMBER, agents: ["b", "c"], models: ["small"] };
+    const [two, few] = [
+      { ...CHILD_LIMITS, atOnce: 2 },
+      { ...CHILD_LIMITS, tokens: 5 },
+    ];
+    const lists = { agents: ["a", "b"], skills: [] };
+    const one: Ceiling = { ...OWNER, ...lists, selfApproval: false, children: two };
+    const other: Ceiling = { ...MEMBER, agents: ["b", "c"], models: ["small"], children: few };
     const both = lowerCeiling(one, other);
     expect(both).toEqual({
       ...MEMBER,
@@ -118,6 +124,7 @@ describe("two ceilings", () => {
       models: ["small"],
       skills: [],
       selfApproval: false,
+      children: { ...CHILD_LIMITS, atOnce: 2, tokens: 5 },
     });
     expect(lowerCeiling(other, one)).toEqual(both);
     expect(lowerCeiling(OWNER, ceilingOf(DEFAULT_POLICY, null)).role).toBeNull();

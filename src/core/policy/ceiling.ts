@@ -3,6 +3,7 @@ import { lesserRole, type Role } from "../permission.ts";
 import type { Visibility } from "../session/visibility.ts";
 import { keyKind } from "./approval-key.ts";
 import type { AgentAsking } from "./asking.ts";
+import { CHILD_LIMITS, type ChildLimits, lowerChildLimits, NO_CHILDREN } from "./child-limits.ts";
 import type { AskFacts } from "./gate.ts";
 import {
   AUTONOMY_PROFILES,
@@ -31,6 +32,7 @@ export interface RolePolicy {
   readonly skills: AllowedNames;
   /** Whether a user may approve what the user's own prompt asks for. */
   readonly selfApproval: boolean;
+  readonly children: ChildLimits;
 }
 
 /** What the owners of a tenant allow its users. */
@@ -47,6 +49,7 @@ const UNBOUND: RolePolicy = {
   models: "any",
   skills: "any",
   selfApproval: true,
+  children: CHILD_LIMITS,
 };
 
 /** Without a policy of its owners a tenant binds its members only. */
@@ -76,7 +79,8 @@ export type PolicyRule =
   | "agent_option"
   | "agents"
   | "models"
-  | "skills";
+  | "skills"
+  | "children";
 
 /** A user without a role begins no turn; in one that runs, other people decide everything. */
 const NO_ROLE: RolePolicy = {
@@ -86,6 +90,7 @@ const NO_ROLE: RolePolicy = {
   models: [],
   skills: [],
   selfApproval: false,
+  children: NO_CHILDREN,
 };
 
 export function ceilingOf({ roles }: TenantPolicy, role: Role | null): Ceiling {
@@ -116,6 +121,7 @@ export function lowerCeiling(one: Ceiling, other: Ceiling): Ceiling {
     skills: inBoth(one.skills, other.skills),
     agentModes: inBoth(one.agentModes, other.agentModes),
     selfApproval: one.selfApproval && other.selfApproval,
+    children: lowerChildLimits(one.children, other.children),
   };
 }
 
@@ -150,6 +156,8 @@ export interface BoundSettings {
   /** Null is the agent's own choice, which no list of models can name. */
   readonly model?: string | null;
   readonly skill?: string;
+  /** Whether it is to have another agent work for it. */
+  readonly delegates?: boolean;
 }
 
 /** The first rule that a request is beyond, as a refusal that names it; null if it is within. */
@@ -212,6 +220,12 @@ const RULES: readonly RuleCheck[] = [
     },
   },
   { rule: "skills", forbidden: (ceiling, { skill }) => unnamed(ceiling.skills, skill) },
+  {
+    rule: "children",
+    forbidden: ({ children }, { delegates = false }) => {
+      return delegates && children.atOnce === 0 ? { wanted: "a child session", allowed: [] } : null;
+    },
+  },
 ];
 
 const AGENTS_CHOICE = "the agent's own choice";

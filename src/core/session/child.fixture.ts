@@ -12,6 +12,7 @@ export const CHILD_COMMANDS: {
 } = {
   start_child: ({ step, pick, odd }) => ({
     openMax: pick % 9 === 0 ? 1 : 4,
+    perTurnMax: pick % 7 === 0 ? 2 : 32,
     child: {
       childId: childId(`k${step}`),
       callId: pick % 5 === 0 ? `call-${pick % 3}` : `call of ${step}`,

@@ -44,11 +44,11 @@ export function childFailure(
 }
 
 /** The text that a child gives back: no more than its parent is given of it. */
-export function childText(text: string): string {
-  if (utf8Bytes(text) <= CHILD_RESULT_BYTES_MAX) return text;
-  let charsMax = CHILD_RESULT_BYTES_MAX - CUT_NOTE.length;
+export function childText(text: string, bytesMax: number = CHILD_RESULT_BYTES_MAX): string {
+  if (utf8Bytes(text) <= bytesMax) return text;
+  let charsMax = bytesMax - CUT_NOTE.length;
   // A character has up to three bytes for each of its units.
-  while (utf8Bytes(cutText(text, charsMax)) > CHILD_RESULT_BYTES_MAX - CUT_NOTE.length) {
+  while (utf8Bytes(cutText(text, charsMax)) > bytesMax - CUT_NOTE.length) {
     charsMax = Math.floor((charsMax * 9) / 10);
   }
   return cutText(text, charsMax) + CUT_NOTE;

@@ -84,7 +84,7 @@ export interface CommandData {
   commit_refused: { turnId: TurnId };
 
   // Children of the turn at work
-  start_child: { child: ChildStarted; openMax: number };
+  start_child: { child: ChildStarted; openMax: number; perTurnMax: number };
   child_update: { childId: ChildId; update: AgentUpdate };
   child_usage: { childId: ChildId; usage: ContextUsage; tokensMax: number };
   child_ended: { childId: ChildId; outcome: ChildOutcome };

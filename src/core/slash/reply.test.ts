@@ -232,7 +232,7 @@ describe("/status of a session with children", () => {
       ...{ childId: childId("k1"), callId: "c1", title: "look around", task: "look" },
       ...{ agent: "chat", model: null, readOnly: true, price: null, deadlineAtMs: 9_000 },
     };
-    life.give("start_child", { child, openMax: 4 }, AGENT);
+    life.give("start_child", { child, openMax: 4, perTurnMax: 32 }, AGENT);
     life.complete("t1");
     const asking = { how: "by_default", sentence: "It asks." } as const;
     const { message } = reply.statusShown(life.now, asking);

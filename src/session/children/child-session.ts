@@ -11,9 +11,10 @@ import type { AgentUpdate, ContentBlock } from "../../core/agent-update.ts";
 import { sentenceOf } from "../../core/error.ts";
 import type { ChildId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { CHILD_RESULT_BYTES_MAX, CHILD_TOKENS_MAX } from "../../core/limits.ts";
+import { CHILD_RESULT_BYTES_MAX } from "../../core/limits.ts";
 import type { Access } from "../../core/policy/access.ts";
-import { type ChildOutcome, childFailure } from "../../core/session/child.ts";
+import type { ChildLimits } from "../../core/policy/child-limits.ts";
+import { type ChildOutcome, childFailure, childText } from "../../core/session/child.ts";
 import type { Actor } from "../../core/session/command.ts";
 import type { SessionEvent } from "../../core/session/event.ts";
 import { cutText } from "../../core/text.ts";
@@ -33,6 +34,8 @@ export interface ChildWork {
   readonly request: ConnectRequest;
   readonly modelId: string | null;
   readonly content: readonly ContentBlock[];
+  /** What a policy has lowered for its parent's users, as it was when this child began. */
+  readonly limits: Pick<ChildLimits, "tokens" | "resultBytes">;
 }
 
 /**
@@ -135,8 +138,9 @@ export class ChildSession implements AgentListener {
   #ends(outcome: ChildOutcome) {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    const { childId } = this.#work;
-    const ended = { type: "child_ended", childId, outcome } as const;
+    const { childId, limits } = this.#work;
+    const cut = { ...outcome, text: childText(outcome.text, limits.resultBytes) };
+    const ended = { type: "child_ended", childId, outcome: cut } as const;
     void this.#seat.submit({ ...this.#by(), ...ended }).then((why) => {
       if (why === null) return;
       const { sessionId } = this.#seat.key;
@@ -182,8 +186,8 @@ export class ChildSession implements AgentListener {
   }
 
   usage(_: TurnId, usage: ContextUsage) {
-    const { childId } = this.#work;
-    const told = { type: "child_usage", childId, usage, tokensMax: CHILD_TOKENS_MAX } as const;
+    const { childId, limits } = this.#work;
+    const told = { type: "child_usage", childId, usage, tokensMax: limits.tokens } as const;
     void this.#seat.submit({ ...this.#by(), ...told });
   }
 

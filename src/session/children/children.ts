@@ -1,9 +1,10 @@
 import { type Refusal, refusal, sentenceOf } from "../../core/error.ts";
 import type { ChildId, TurnId } from "../../core/id.ts";
 import { stringAt } from "../../core/json.ts";
-import { AGENT_NAME_CHARS_MAX, CHILD_MS_MAX } from "../../core/limits.ts";
+import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { wantsAsks } from "../../core/policy/asking.ts";
 import { type Ceiling, ceilingRefusal } from "../../core/policy/ceiling.ts";
+import { CHILD_LIMITS, type ChildLimits } from "../../core/policy/child-limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { childFailure } from "../../core/session/child.ts";
 import type { ChildStarted } from "../../core/session/child-event.ts";
@@ -43,7 +44,7 @@ export class Children implements Participant, Delegation {
   readonly #answers = new Map<string, CallAnswer>();
   readonly #left = new Set<Promise<void>>();
   /** What was known of a child when it was begun, and is used when that is durable. */
-  readonly #begun = new Map<ChildId, { readonly callId: string; readonly skillTexts: string }>();
+  readonly #begun = new Map<ChildId, BegunChild>();
 
   constructor(world: SessionWorld, seat: SessionSeat, deps: ReportsDeps) {
     this.#world = world;
@@ -85,13 +86,15 @@ export class Children implements Participant, Delegation {
     const { activation } = this.#seat.decided;
     const childId = this.#world.ids.child();
     const callId = callIdOf(use);
-    const deadlineAtMs = this.#world.clock.nowMs() + CHILD_MS_MAX;
+    const { skillTexts, limits } = chosen.value;
+    const deadlineAtMs = this.#world.clock.nowMs() + limits.seconds * 1_000;
     const child = { childId, callId, ...chosen.value.child, deadlineAtMs };
-    this.#begun.set(childId, { callId, skillTexts: chosen.value.skillTexts });
-    const openMax = this.#world.settings.childrenOpenMax;
+    this.#begun.set(childId, { callId, skillTexts, limits });
+    const openMax = Math.min(this.#world.settings.childrenOpenMax, limits.atOnce);
+    const max = { openMax, perTurnMax: limits.perTurn };
     const actor = { kind: "agent", activation } as const;
     const by = () => stampedBy(this.#world.clock, actor);
-    const why = await this.#seat.submit({ ...by(), type: "start_child", child, openMax });
+    const why = await this.#seat.submit({ ...by(), type: "start_child", child, ...max });
     if (why !== null) {
       this.#begun.delete(childId);
       return why;
@@ -136,7 +139,8 @@ export class Children implements Participant, Delegation {
     const price = this.#world.meter.priceOf(agent, priced);
     const named = wanted.skills.length === 0 ? {} : { skills: wanted.skills };
     const child = { task, title, readOnly, agent, model, price, ...named };
-    return ok({ child, skillTexts: texts.join("\n\n") });
+    const limits = ceiling?.children ?? CHILD_LIMITS;
+    return ok({ child, skillTexts: texts.join("\n\n"), limits });
   }
 
   /** Its credits are slices of its parent's turn: here it is only seen whether there are any. */
@@ -168,8 +172,8 @@ export class Children implements Participant, Delegation {
 
   #start(child: ChildStarted, session: Session) {
     const { childId, agent, model, task } = child;
-    const texts = this.#begun.get(childId)?.skillTexts ?? "";
-    const systemPrompt = texts === "" ? RULES : `${RULES}\n\n${texts}`;
+    const { skillTexts = "", limits = CHILD_LIMITS } = this.#begun.get(childId) ?? {};
+    const systemPrompt = skillTexts === "" ? RULES : `${RULES}\n\n${skillTexts}`;
     const { tenantId } = this.#seat.key;
     const tools = AgentTools.open(this.#world, { tenantId, agent }, [delegateTool(null)]);
     const work = {
@@ -182,6 +186,7 @@ export class Children implements Participant, Delegation {
       },
       modelId: model,
       content: [{ type: "text", text: task }],
+      limits,
     };
     const working = new ChildSession(this.#world, this.#seat, work, this.#deps);
     this.#working.set(childId, working);
@@ -229,9 +234,9 @@ export class Children implements Participant, Delegation {
   }
 }
 
-/** What the policy says to its model and skills; no policy can lower these. */
+/** What the policy says to a child at all, to its model and to its skills. */
 function firstRefusal(ceiling: Ceiling, model: string | null, skills: readonly string[]) {
-  const wants = [{ model }, ...skills.map((skill) => ({ skill }))];
+  const wants = [{ delegates: true }, { model }, ...skills.map((skill) => ({ skill }))];
   return wants.map((want) => ceilingRefusal(ceiling, want)).find((why) => why !== null) ?? null;
 }
 
@@ -244,6 +249,11 @@ interface CallAnswer {
 interface ChosenChild {
   readonly child: Omit<ChildStarted, "childId" | "callId" | "deadlineAtMs">;
   readonly skillTexts: string;
+  readonly limits: ChildLimits;
+}
+
+interface BegunChild extends Pick<ChosenChild, "skillTexts" | "limits"> {
+  readonly callId: string;
 }
 
 /** By the agent's own name for the call, where it tells that; else by the id of its request. */

@@ -1,6 +1,10 @@
 import { z } from "zod";
 import type { TenantId } from "../../core/id.ts";
-import { AGENT_NAME_CHARS_MAX, POLICY_NAMES_MAX } from "../../core/limits.ts";
+import {
+  AGENT_NAME_CHARS_MAX,
+  CHILD_RESULT_BYTES_MIN,
+  POLICY_NAMES_MAX,
+} from "../../core/limits.ts";
 import { ASKING_UNKNOWN } from "../../core/policy/asking.ts";
 import { type Bound, boundOf, type Outsiders, type TurnSpeaker } from "../../core/policy/bound.ts";
 import {
@@ -11,6 +15,12 @@ import {
   type TenantPolicy,
   withAskingMode,
 } from "../../core/policy/ceiling.ts";
+import {
+  CHILD_LIMITS,
+  type ChildLimits,
+  childLimitsText,
+  NO_CHILDREN,
+} from "../../core/policy/child-limits.ts";
 import { AUTONOMY_PROFILES, SECURITY_MODES } from "../../core/policy/risk.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { ClientActor } from "../../core/session/command.ts";
@@ -27,6 +37,23 @@ const names = z.union([
   z.array(z.string().min(1).max(AGENT_NAME_CHARS_MAX)).max(POLICY_NAMES_MAX),
 ]);
 
+const upTo = (max: number) => z.int().min(1).max(max);
+
+/** A limit that is left out is as without a policy. */
+const children = z.union(
+  [
+    z.enum(["any", "none"]),
+    strict({
+      atOnce: z.int().min(0).max(CHILD_LIMITS.atOnce),
+      perTurn: upTo(CHILD_LIMITS.perTurn),
+      seconds: upTo(CHILD_LIMITS.seconds),
+      tokens: upTo(CHILD_LIMITS.tokens),
+      resultBytes: z.int().min(CHILD_RESULT_BYTES_MIN).max(CHILD_LIMITS.resultBytes),
+    }),
+  ],
+  { error: `expected "any", "none", or whole numbers: ${Object.keys(CHILD_LIMITS).join(", ")}` },
+);
+
 const rolePolicy = strict({
   mode: z.enum(SECURITY_MODES),
   autonomy: z.enum(AUTONOMY_PROFILES),
@@ -34,6 +61,7 @@ const rolePolicy = strict({
   models: names,
   skills: names,
   selfApproval: z.boolean(),
+  children,
 });
 
 const visibility = z.enum(VISIBILITIES);
@@ -73,8 +101,25 @@ export function policyOf({ roles = {}, visibility: seen }: PolicyBody): TenantPo
 }
 
 /** Without the fields that are there and undefined. */
-function given(fields: z.output<typeof rolePolicy> = {}): Partial<RolePolicy> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+function given({
+  children: limits,
+  ...fields
+}: z.output<typeof rolePolicy> = {}): Partial<RolePolicy> {
+  const set = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return { ...set, ...(limits !== undefined && { children: childLimitsOf(limits) }) };
+}
+
+function childLimitsOf(limits: z.output<typeof children>): ChildLimits {
+  if (limits === "none") return NO_CHILDREN;
+  if (limits === "any") return CHILD_LIMITS;
+  const { atOnce, perTurn, seconds, tokens, resultBytes } = CHILD_LIMITS;
+  return {
+    atOnce: limits.atOnce ?? atOnce,
+    perTurn: limits.perTurn ?? perTurn,
+    seconds: limits.seconds ?? seconds,
+    tokens: limits.tokens ?? tokens,
+    resultBytes: limits.resultBytes ?? resultBytes,
+  };
 }
 
 /** A policy as it is stored. */
@@ -177,6 +222,7 @@ function changesIn(old: TenantPolicy, now: TenantPolicy): readonly string[] {
 /** The fields of a role's policy as short texts, for people and for the audit. */
 export function policyFields(policy: RolePolicy): readonly (readonly [string, string])[] {
   const { mode, autonomy, agents, models, skills, selfApproval } = policy;
+  const limits = policy.children;
   return [
     ["mode", mode],
     ["autonomy", autonomy],
@@ -184,6 +230,7 @@ export function policyFields(policy: RolePolicy): readonly (readonly [string, st
     ["models", listText(models)],
     ["skills", listText(skills)],
     ["selfApproval", selfApproval ? "yes" : "no"],
+    ["children", childLimitsText(limits)],
   ];
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CHILDREN_OPEN_MAX, CHILDREN_PER_TURN_MAX } from "../../limits.ts";
+import { CHILD_LIMITS } from "../../policy/child-limits.ts";
 import { NO_TOKENS } from "../../price.ts";
 import { neededMicro } from "../../turn-cost.ts";
 import { childFailure } from "../child.ts";
@@ -34,7 +35,7 @@ function begins(id: string, more: Partial<CommandData["start_child"]["child"]> =
     deadlineAtMs: 60_000,
     ...more,
   };
-  return { child, openMax: CHILDREN_OPEN_MAX };
+  return { child, openMax: CHILDREN_OPEN_MAX, perTurnMax: CHILDREN_PER_TURN_MAX };
 }
 
 /** A session whose turn has these children at work. */
@@ -203,6 +204,18 @@ describe("a child session", () => {
     expect(verdictOn(life.give("start_child", begins("k0"), AGENT))).toBe("child_limit_exceeded");
   });
 
+  it("P10: is one of fewer where its policy says so, and not of more", () => {
+    const life = new Life().running();
+    const begin = (id: string, limits: { openMax?: number; perTurnMax?: number }) =>
+      verdictOn(life.give("start_child", { ...begins(id), ...limits }, AGENT));
+    expect(begin("k1", { openMax: 0 })).toBe("child_limit_exceeded");
+    expect(begin("k1", { perTurnMax: 1 })).toBe("accepted");
+    expect(begin("k2", { openMax: 1 })).toBe("child_limit_exceeded");
+    expect(begin("k2", { perTurnMax: 1 })).toBe("child_limit_exceeded");
+    for (const id of ["k2", "k3", "k4"]) expect(begin(id, {})).toBe("accepted");
+    expect(begin("k5", { openMax: 99, perTurnMax: 99 })).toBe("child_limit_exceeded");
+  });
+
   it("P10: halts when it takes too long, or too many tokens", () => {
     const life = withChildren(["k1", "k2"]);
     life.give("deadline_passed", { deadline: { of: "child", childId: K1 } });
@@ -318,6 +331,7 @@ describe("the asks of a child", () => {
         models: "any",
         skills: "any",
         selfApproval: true,
+        children: CHILD_LIMITS,
         agentModes: "any",
       },
       authority: { role: "member", isMember: true },

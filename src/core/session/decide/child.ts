@@ -64,7 +64,7 @@ export function start(session: Session, command: Command<"start_child">): Decisi
 
 function startRefusal(session: Session, command: Command<"start_child">): Refusal | null {
   const { running, connection } = session;
-  const { child, openMax } = command;
+  const { child, openMax, perTurnMax } = command;
   const { children } = connection.turn;
   if (running === null || running.stopCause !== null) return refusal("turn_not_open");
   if (children.has(child.childId)) return refusal("child_not_open", { childId: child.childId });
@@ -75,8 +75,9 @@ function startRefusal(session: Session, command: Command<"start_child">): Refusa
   if (openChildren(connection.turn).length >= limit) {
     return refusal("child_limit_exceeded", { limit, scope: "session at the same time" });
   }
-  if (children.size < CHILDREN_PER_TURN_MAX) return null;
-  return refusal("child_limit_exceeded", { limit: CHILDREN_PER_TURN_MAX, scope: "turn" });
+  const inAll = Math.min(perTurnMax, CHILDREN_PER_TURN_MAX);
+  if (children.size < inAll) return null;
+  return refusal("child_limit_exceeded", { limit: inAll, scope: "turn" });
 }
 
 /** What a child says and does. Late words of one that has ended are dropped. */
