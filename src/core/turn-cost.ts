@@ -24,12 +24,16 @@ export function spentMicro(price: Price | null, usage: UsageFigures): number {
 }
 
 /** What a turn has cost so far: what its agent and its children have. */
-export function turnMicro({ currentReservation, lastContextUsage, children }: TurnState): number {
-  const price = currentReservation?.price ?? null;
-  const used = lastContextUsage;
-  let sum = used === null ? costMicro(price, NO_TOKENS) : spentMicro(price, used);
-  for (const child of children.values()) sum = addCounts(sum, child.spentMicro);
+export function turnMicro(turn: TurnState): number {
+  let sum = ownMicro(turn);
+  for (const child of turn.children.values()) sum = addCounts(sum, child.spentMicro);
   return sum;
+}
+
+/** The same without its children. */
+function ownMicro({ currentReservation, lastContextUsage: used }: TurnState): number {
+  const price = currentReservation?.price ?? null;
+  return used === null ? costMicro(price, NO_TOKENS) : spentMicro(price, used);
 }
 
 /** Whether the agent's own cost is so much higher than that of its tokens that one is wrong. */
@@ -66,22 +70,27 @@ export function isUsageUnknown(turn: TurnState, isCompleted: boolean): boolean {
 }
 
 /**
- * What a turn should hold. As long as the agent tells no figures, every so many tool calls count
- * as one more usual turn: so an agent that reports only at the end meets its limits too. And so
- * does each child of which no figures are told, unless it has ended without work.
+ * What a turn should hold: what it and its children have spent. As long as an agent tells no
+ * figures, every so many of its tool calls count as one more usual turn: so one that reports only
+ * at the end meets its limits too. A child of which no figures are told counts as one such turn
+ * from its beginning, unless it has ended without work.
  */
 export function neededMicro(turn: TurnState): number {
   const reservation = turn.currentReservation;
   if (reservation === null) return 0;
   const { spentMicro: spent, estimateMicro = 0, price } = reservation;
+  const usual = (calls: number) => Math.ceil(calls / TOOL_CALLS_PER_RESERVE_MAX) * estimateMicro;
   const children = [...turn.children.values()].filter(({ ended, hasWorked }) => {
     return ended === null || hasWorked;
   });
-  const untold = children.filter(isBlind).length;
   const isUntold = isBlind({ price, usage: turn.lastContextUsage });
-  const calls = isUntold ? turn.persistedToolCallIds.size : 0;
-  const own = Math.ceil(calls / TOOL_CALLS_PER_RESERVE_MAX);
-  return Math.max(spent, estimateMicro * (untold === 0 ? own : Math.max(1, own) + untold));
+  const own = isUntold ? usual(turn.persistedToolCallIds.size) : ownMicro(turn);
+  let sum = children.some(isBlind) ? Math.max(own, estimateMicro) : own;
+  for (const child of children) {
+    const { calls = 0, spentMicro: childMicro } = child;
+    sum = addCounts(sum, isBlind(child) ? Math.max(usual(calls), estimateMicro) : childMicro);
+  }
+  return Math.max(spent, sum);
 }
 
 /** Whether the cost hangs on tokens that the agent has not told. */

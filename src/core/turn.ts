@@ -61,6 +61,8 @@ export interface Child {
   readonly openCalls: ReadonlySet<string>;
   /** It has shown some work, for which its model was paid. */
   readonly hasWorked: boolean;
+  /** Its tool calls so far. Absent while there are none. */
+  readonly calls?: number;
   readonly price: Price | null;
   readonly usage: ContextUsage | null;
   readonly spentMicro: number;

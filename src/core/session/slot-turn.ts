@@ -139,6 +139,7 @@ const CHILD: Fields<Child> = {
   permits: list(object(PERMIT)),
   openCalls: set(text),
   hasWorked: flag,
+  calls: optional(count),
   price: orNull(object(PRICE)),
   usage: orNull(object(CONTEXT_USAGE)),
   spentMicro: count,

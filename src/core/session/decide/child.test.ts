@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { CHILDREN_OPEN_MAX, CHILDREN_PER_TURN_MAX } from "../../limits.ts";
+import {
+  CHILDREN_OPEN_MAX,
+  CHILDREN_PER_TURN_MAX,
+  TOOL_CALLS_PER_RESERVE_MAX,
+} from "../../limits.ts";
 import { CHILD_LIMITS } from "../../policy/child-limits.ts";
 import { NO_TOKENS } from "../../price.ts";
 import { neededMicro } from "../../turn-cost.ts";
@@ -444,6 +448,25 @@ describe("the cost of a child", () => {
     expect(life.turn.currentReservation?.spentMicro).toBe(0);
     life.give("child_usage", { childId: K1, usage: used(1), tokensMax: 9 }, AGENT);
     expect(life.turn.currentReservation?.spentMicro).toBe(3);
+  });
+
+  it("P9: needs one more reserve for every so many calls of which no figures are told", () => {
+    const life = new Life().ready();
+    const start = { turnId: turnId("t1"), reservedMicro: 50, price: null };
+    life.give("prompt", { ...newPrompt("p1"), start }, client(null));
+    life.give("start_child", begins("k1", { price }), AGENT);
+    const call = (n: number) => {
+      const update = { sessionUpdate: "tool_call", toolCallId: `c${n}`, title: "Look" };
+      life.give("child_update", { childId: K1, update }, AGENT);
+    };
+    for (let n = 1; n <= TOOL_CALLS_PER_RESERVE_MAX; n += 1) call(n);
+    expect(neededMicro(life.turn)).toBe(100);
+    call(TOOL_CALLS_PER_RESERVE_MAX);
+    expect(neededMicro(life.turn)).toBe(100);
+    call(TOOL_CALLS_PER_RESERVE_MAX + 1);
+    expect(neededMicro(life.turn)).toBe(150);
+    life.give("child_usage", { childId: K1, usage: used(3), tokensMax: 1_000 }, AGENT);
+    expect(neededMicro(life.turn)).toBe(5);
   });
 
   it("P9: needs no reserve any more, if it has ended before it began", () => {

@@ -161,7 +161,7 @@ export function endChild(draft: Draft, { childId }: Child, outcome: ChildOutcome
 
 /**
  * Whether its agent has shown nothing of it: no word, no call, no ask, no figure and no end of its
- * own. Then it has cost nothing, whatever a turn of that agent costs.
+ * own. Then it has cost nothing, also where that agent has a price per turn.
  */
 function hasNotBegun({ hasWorked, usage: told }: Child, { state, error }: ChildOutcome): boolean {
   const isDone = state === "Closed" || error?.code === STOPPED_SHORT;

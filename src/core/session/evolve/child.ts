@@ -6,7 +6,7 @@ import {
   TOOL_CALLS_TRACKED_MAX,
 } from "../../limits.ts";
 import { withoutEnded } from "../../policy/access.ts";
-import { costMicro, NO_TOKENS } from "../../price.ts";
+import { addCounts, costMicro, NO_TOKENS } from "../../price.ts";
 import type { Child } from "../../turn.ts";
 import { mergedUsage, spentMicro, turnMicro } from "../../turn-cost.ts";
 import type { SessionEvent } from "../event.ts";
@@ -116,7 +116,10 @@ function callsAfter(child: Child, { toolCallId, status }: ToolCallNews): Partial
   }
   if (isOpen && child.openCalls.size >= TOOL_CALLS_TRACKED_MAX) return null;
   const openCalls = new Set(child.openCalls);
-  if (isOpen) openCalls.add(toolCallId);
-  else openCalls.delete(toolCallId);
-  return { openCalls, permits: isOpen ? child.permits : withoutEnded(child.permits, toolCallId) };
+  if (!isOpen) {
+    openCalls.delete(toolCallId);
+    return { openCalls, permits: withoutEnded(child.permits, toolCallId) };
+  }
+  openCalls.add(toolCallId);
+  return { openCalls, calls: addCounts(child.calls ?? 0, 1) };
 }
