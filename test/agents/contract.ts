@@ -2,13 +2,13 @@
 
 import { ASKS } from "./checks/asks.ts";
 import type { Check } from "./checks/check.ts";
+import { DELEGATION } from "./checks/delegation.ts";
 import { SETTINGS } from "./checks/settings.ts";
 import { TALK } from "./checks/talk.ts";
 import { END, KEYS, TROUBLE } from "./checks/trouble.ts";
 import { USAGE } from "./checks/usage.ts";
 import { Broken, must, within } from "./must.ts";
-import type { AgentRow } from "./roster.ts";
-import { World } from "./world.ts";
+import { type Hosted, World } from "./world.ts";
 
 /** In the order of the matrix. */
 export const CHECKS: readonly Check[] = [
@@ -20,6 +20,9 @@ export const CHECKS: readonly Check[] = [
   ...KEYS,
   ...END,
 ];
+
+/** Of two agents, the first of which delegates to the other. */
+export const PAIR_CHECKS: readonly Check[] = DELEGATION;
 
 type CellKind = "pass" | "fail" | "none";
 
@@ -35,21 +38,27 @@ export interface Cell {
 /** Ends a check that hangs; none of them should ever meet it. */
 const CHECK_MS_MAX = 5 * 60 * 1_000;
 
+/** What is known of an agent, or of two together, before it is tried. */
+interface Known {
+  readonly limits: Readonly<Record<string, string>>;
+  readonly without?: Readonly<Record<string, string>>;
+}
+
 /** A world is kept from check to check, as long as they hold: what is left of one that broke
  * should not meet the next. */
 export class Contract {
-  readonly #agent: AgentRow;
-  readonly #bin: string;
+  readonly #hosted: readonly [Hosted, ...Hosted[]];
+  readonly #known: Known;
   #world: Promise<World> | null = null;
   #isStopped = false;
 
-  constructor(agent: AgentRow, bin: string) {
-    this.#agent = agent;
-    this.#bin = bin;
+  constructor(hosted: readonly [Hosted, ...Hosted[]], known: Known) {
+    this.#hosted = hosted;
+    this.#known = known;
   }
 
   async try(check: Check): Promise<Cell> {
-    const without = this.#agent.without[check.name];
+    const without = this.#known.without?.[check.name];
     if (without !== undefined) return { kind: "none", reason: without, seen: "", ms: 0 };
     const startedMs = performance.now();
     const broken = await this.#run(check).then(
@@ -58,7 +67,7 @@ export class Contract {
     );
     const ms = Math.round(performance.now() - startedMs);
     if (broken !== null || check.key !== undefined) await this.end();
-    const limit = this.#agent.limits[check.name];
+    const limit = this.#known.limits[check.name];
     if (broken === null && limit === undefined) return { kind: "pass", reason: "", seen: "", ms };
     if (broken === null) {
       return { kind: "fail", reason: "the limit of the roster is gone", seen: `${limit}`, ms };
@@ -85,7 +94,7 @@ export class Contract {
   async #run(check: Check): Promise<void> {
     if (check.key !== undefined) await this.end();
     must(!this.#isStopped, "the run goes on");
-    this.#world ??= World.make(this.#agent, this.#bin, check.key ?? "good");
+    this.#world ??= World.make(this.#hosted, check.key ?? "good");
     const world = await this.#world;
     world.note(check.name);
     try {

@@ -178,6 +178,21 @@ export const ROSTER: readonly AgentRow[] = [
   },
 ];
 
+/** Two agents of different vendors, of which the first delegates to the other. */
+export interface PairRow {
+  readonly parent: string;
+  readonly child: string;
+  /** Checks that are known not to hold, each with the reason. They are tried all the same. */
+  readonly limits: Readonly<Record<string, string>>;
+}
+
+export const PAIRS: readonly PairRow[] = [
+  { parent: "qwen", child: "opencode", limits: {} },
+  { parent: "opencode", child: "qwen", limits: {} },
+  { parent: "gemini", child: "codex", limits: {} },
+  { parent: "codex", child: "gemini", limits: {} },
+];
+
 const MINUTE_MS = 60_000;
 
 /**

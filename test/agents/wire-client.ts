@@ -43,6 +43,8 @@ export interface WireEvent {
   readonly id: number | null;
   readonly type: string;
   readonly promptId: string | null;
+  /** Of a child session that it is an event of. */
+  readonly childId: string | null;
   readonly data: JsonObject;
 }
 
@@ -66,11 +68,12 @@ export async function* eventsOf(
   }
 }
 
-export function eventFrom({ id, type, promptId, data }: JsonObject): WireEvent {
+export function eventFrom({ id, type, promptId, childId, data }: JsonObject): WireEvent {
   return {
     id: typeof id === "number" ? id : null,
     type: typeof type === "string" ? type : "",
     promptId: typeof promptId === "string" ? promptId : null,
+    childId: typeof childId === "string" ? childId : null,
     data: isObject(data) ? data : {},
   };
 }

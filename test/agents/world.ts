@@ -36,8 +36,21 @@ const PRICES = {
 
 export type KeyKind = "good" | "wrong" | "none";
 
+/** An agent, and where its programs are. */
+export interface Hosted {
+  readonly agent: AgentRow;
+  readonly bin: string;
+}
+
+/** By their agent, for children: of another agent's model the server knows the name too late. */
+const pricesFor = (agents: readonly AgentRow[]) => {
+  return { ...PRICES, agents: Object.fromEntries(agents.map(({ name }) => [name, PER_TOKEN])) };
+};
+
 export class World {
   readonly agent: AgentRow;
+  /** The agents that it can delegate to. */
+  readonly others: readonly AgentRow[];
   readonly model: ModelServer;
   readonly server: ServeProcess;
   readonly #user: string;
@@ -45,7 +58,7 @@ export class World {
   readonly #sessions: HostedSession[] = [];
 
   private constructor(
-    agent: AgentRow,
+    [agent, ...others]: readonly [AgentRow, ...AgentRow[]],
     model: ModelServer,
     server: ServeProcess,
     user: string,
@@ -53,41 +66,51 @@ export class World {
   ) {
     this.#record = record;
     this.agent = agent;
+    this.others = others;
     this.model = model;
     this.server = server;
     this.#user = user;
   }
 
-  static async make(agent: AgentRow, bin: string, keyKind: KeyKind): Promise<World> {
+  /** The first agent is that of sessions. Where there are others, it can delegate to them. */
+  static async make(
+    [{ agent, bin }, ...others]: readonly [Hosted, ...Hosted[]],
+    keyKind: KeyKind,
+  ): Promise<World> {
+    const agents = [agent, ...others.map((other) => other.agent)] as const;
+    const bins = [bin, ...others.map((other) => other.bin)];
     const record = Recording.next(agent.name, keyKind);
     const user = realpathSync(mkdtempSync(join(tmpdir(), `fermata-agent-${agent.name}-`)));
     const model = await ModelServer.start(KEY);
     const key = { good: KEY, wrong: WRONG_KEY, none: null }[keyKind];
     const around = { modelUrl: model.url, key };
-    write(user, agent.home?.(around) ?? {});
+    for (const one of agents) write(user, one.home?.(around) ?? {});
     const listed = join(user, LISTED);
     mkdirSync(listed);
     const program = { command: process.execPath, args: [MCP_PROGRAM] };
     const mcp = { contract: { ...program, env: { CONTRACT_LISTED: listed } } };
     write(user, { "mcp.json": JSON.stringify({ mcpServers: mcp }) });
-    write(user, { "prices.json": JSON.stringify(PRICES) });
+    const prices = others.length === 0 ? PRICES : pricesFor(agents);
+    write(user, { "prices.json": JSON.stringify(prices) });
     const PATH = [
-      ...(record?.shims(bin) ?? []),
-      bin,
+      ...bins.flatMap((one) => record?.shims(one) ?? []),
+      ...bins,
       dirname(process.execPath),
       process.env.PATH,
     ].join(delimiter);
-    const own = Object.entries(agent.env(around)).filter(([, value]) => value !== null);
+    const variables = agents.flatMap((one) => Object.entries(one.env(around)));
+    const own = variables.filter(([, value]) => value !== null);
     const started = ServeProcess.start({
       flags: [
         ...["--agent", agent.name, "--mcp-config", join(user, "mcp.json")],
         ...["--prices", join(user, "prices.json")],
+        ...(others.length === 0 ? [] : ["--max-children", "4"]),
       ],
       env: { ...Object.fromEntries(own), PATH, HOME: user, SHELL: "/bin/bash", TERM: "dumb" },
     });
     try {
       const server = await within(START_MS_MAX, "the server starts", started);
-      return new World(agent, model, server, user, record);
+      return new World(agents, model, server, user, record);
     } catch (thrown) {
       await model.end();
       rmSync(user, { recursive: true, force: true });

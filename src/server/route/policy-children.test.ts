@@ -97,7 +97,9 @@ describe("P10: the policy of a tenant and child sessions", () => {
 
   it("is shown as it was set, and in the audit", async () => {
     const team = await PolicyTeam.open();
-    await team.policy({ roles: { member: { children: { atOnce: 2 } }, admin: { children: "none" } } });
+    await team.policy({
+      roles: { member: { children: { atOnce: 2 } }, admin: { children: "none" } },
+    });
     const { body } = await team.mel.call("GET", "/tenant/policy");
     expect(body.ceiling).toMatchObject({ children: { atOnce: 2, perTurn: 32 } });
     const { body: audit } = await team.ada.call("GET", "/audit?act=policy_set");

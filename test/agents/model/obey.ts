@@ -42,6 +42,8 @@ export function obey(request: ModelRequest): Answer {
       return one("write", request, results, { path: first, content: second });
     case "edit":
       return edit(request, results, { path: first, old: second, content: third });
+    case "delegate":
+      return delegate(request, results, first, parts.slice(1).join(" | "));
     case "tool":
       return mcp(request, results, { name: first, input: inputIn(second), mark: third });
     default:
@@ -160,6 +162,20 @@ function edit(request: ModelRequest, results: readonly Message[], wanted: Wanted
   return one("edit", request, read === null ? results : results.slice(1), wanted);
 }
 
+/** What stands in the answer to `delegate`, and in no description of it. */
+const DELEGATED = "costMicro";
+
+/** Another agent is given a command of its own, which has no brackets here. */
+function delegate(
+  request: ModelRequest,
+  results: readonly Message[],
+  agent: string,
+  command: string,
+): Answer {
+  const input = { agent, title: "a part of it", task: `[[${command}]]` };
+  return mcp(request, results, { name: "delegate", input, mark: DELEGATED });
+}
+
 const SEARCHES = ["tool_search", "toolsearch", "search_tool"];
 
 /** A tool of an MCP server, what it is given, and what stands in its answer. */
@@ -182,7 +198,7 @@ function mcp(
 ): Answer {
   if (results.some(({ text }) => text.includes(mark || MCP_STAMP))) return said("That is done.");
   if (results.length > MCP_CALLS_MAX) return said(`${name} does not answer`);
-  const tool = toolNamed(name, request.tools);
+  const tool = toolNamed(`fermata__${name}`, request.tools) ?? toolNamed(name, request.tools);
   if (tool !== null) return { kind: "call", tool, input: { ...inputFor(tool, {}), ...input } };
   const found = results.at(-1)?.text.match(new RegExp(`[\\w-]*${name}`))?.[0];
   const qwen = toolNamed("tool_call", request.tools);
