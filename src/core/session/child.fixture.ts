@@ -1,10 +1,41 @@
+import { CHILDREN_OPEN_MAX, CHILDREN_PER_TURN_MAX } from "../limits.ts";
 import { NO_TOKENS } from "../price.ts";
 import type { ChildOutcome } from "./child.ts";
 import type { CommandData, CommandType } from "./command.ts";
-import { childId } from "./life.fixture.ts";
+import { childId, newAsk } from "./life.fixture.ts";
 import { one, type Situation } from "./situation.fixture.ts";
 
 type ChildCommand = Extract<CommandType, `${string}child${string}`>;
+
+export const K1 = childId("k1");
+
+/** What a child of this id is begun with. */
+export function begins(id: string, more: Partial<CommandData["start_child"]["child"]> = {}) {
+  const child = {
+    childId: childId(id),
+    callId: `call of ${id}`,
+    title: "look",
+    task: "look around",
+    agent: "chat",
+    model: null,
+    readOnly: false,
+    price: null,
+    deadlineAtMs: 60_000,
+    ...more,
+  };
+  return { child, openMax: CHILDREN_OPEN_MAX, perTurnMax: CHILDREN_PER_TURN_MAX };
+}
+
+/** An ask of the first child. */
+export const asksOf = (id: string, more: Parameters<typeof newAsk>[1] = {}) =>
+  newAsk(id, { childId: K1, ...more });
+
+export const EDIT = {
+  toolCallId: "c1",
+  kind: "edit",
+  title: "Edit",
+  locations: [{ path: "/a.ts" }],
+};
 
 /** What the properties try with children. */
 export const CHILD_COMMANDS: {

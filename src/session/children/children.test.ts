@@ -148,7 +148,7 @@ describe("an agent that delegates", () => {
     await parent.cancel();
   });
 
-  it("P2: begins no child of a turn that is decided, while the last verdict is not durable", async () => {
+  it("P2: begins no child of a decided turn while the last verdict is not durable", async () => {
     const gate = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     let isHeld = false;

@@ -57,7 +57,7 @@ describe("the children of a session in exports", () => {
     expect(await read(life, "md")).toContain("+ **child** `look k2` (chat)\n");
   });
 
-  it("are sections of their turn in JSON, with all their events in these and nowhere else", async () => {
+  it("are sections of their turn in JSON, with their events, which are nowhere else", async () => {
     const life = delegating();
     const { turns, children } = DOCUMENT.parse(JSON.parse(await read(life, "json")));
     const [turn = expect.fail()] = turns;

@@ -58,7 +58,7 @@ interface OpenToolboxParts {
 }
 
 /** A connection of a toolbox, as the toolbox knows it. */
-interface Joined {
+interface ToolboxPeer {
   /** Resolves when what its agent has sent so far has come in. */
   settled(): Promise<void>;
   end(): void;
@@ -72,7 +72,7 @@ export class OpenToolbox {
   readonly #digest = digestOf(this.secret);
   readonly #tenantId: TenantId;
   readonly #counts: SharedCounts;
-  readonly #connections = new Set<Joined>();
+  readonly #connections = new Set<ToolboxPeer>();
   #made = 0;
   #calls = 0;
 
@@ -97,14 +97,14 @@ export class OpenToolbox {
   }
 
   /** Adds a connection; null if there are too many. */
-  join(joined: Joined): { readonly prefix: string; leave(): void } | null {
+  join(peer: ToolboxPeer): { readonly prefix: string; leave(): void } | null {
     if (this.#connections.size >= TOOLBOX_CONNECTIONS_MAX) return null;
     const giveBack = this.#counts.connections.take(this.#tenantId);
     if (giveBack === null) return null;
-    this.#connections.add(joined);
+    this.#connections.add(peer);
     this.#made += 1;
     const leave = () => {
-      this.#connections.delete(joined);
+      this.#connections.delete(peer);
       giveBack();
     };
     return { prefix: `${this.#made}-`, leave };
@@ -122,11 +122,11 @@ export class OpenToolbox {
   }
 
   async settled(): Promise<void> {
-    await Promise.all([...this.#connections].map((joined) => joined.settled()));
+    await Promise.all([...this.#connections].map((peer) => peer.settled()));
   }
 
   end() {
-    for (const joined of [...this.#connections]) joined.end();
+    for (const peer of [...this.#connections]) peer.end();
   }
 
   /** In the form of ACP. */
