@@ -21,6 +21,10 @@ export interface SessionQuery extends CallSettings {
   readonly workspace?: string;
   readonly closed?: boolean;
   readonly user?: string;
+  /** The one session with this name. */
+  readonly name?: string;
+  /** The agent that it is set to. */
+  readonly agent?: string;
   /** In the display name. */
   readonly text?: string;
   /** Of one page; all pages are read in any case. */
@@ -40,16 +44,31 @@ export interface AgentEntry {
   readonly default: boolean;
 }
 
+/** A directory in which sessions can work. */
+export interface ListedWorkspace {
+  readonly id: string;
+  readonly cwd: string;
+  readonly primary: boolean;
+  readonly trusted: boolean;
+}
+
 /** A Fermata server, as one of its clients. It holds no connection until something is asked. */
 export class Fermata {
   readonly #transport: Transport;
   readonly agents: { list(options?: CallSettings): Promise<readonly AgentEntry[]> };
   readonly asks: { list(options?: CallSettings): AsyncGenerator<AskHandle> };
+  readonly workspaces: {
+    list(options?: CallSettings): Promise<readonly ListedWorkspace[]>;
+    /** For owners and admins; the path is one of the server's machine. */
+    add(cwd: string, options?: CallSettings): Promise<ListedWorkspace>;
+  };
   readonly sessions: {
     /** Makes a session of its own; it answers when its agent is there. */
     create(options?: NewSessionOptions): Promise<SessionHandle>;
     /** A session that there is. Nothing is started for it. */
     open(id: string, options?: CallSettings): Promise<SessionHandle>;
+    /** The session with that id, whether there is one or not: nothing is asked. */
+    at(id: string): SessionHandle;
     /** The last used first. */
     list(query?: SessionQuery): AsyncGenerator<ListedSummary>;
   };
@@ -58,9 +77,14 @@ export class Fermata {
     this.#transport = new Transport(options);
     this.agents = { list: (call) => this.#agents(call) };
     this.asks = { list: (call) => this.#asks(call) };
+    this.workspaces = {
+      list: (call) => this.#workspaces(call),
+      add: (cwd, call) => this.#transport.call("POST", "/workspaces", { ...call, body: { cwd } }),
+    };
     this.sessions = {
       create: (wanted) => this.#create(wanted),
       open: (id, call) => this.#open(id, call),
+      at: (id) => new SessionHandle(this.#transport, id),
       list: (query) => this.#list(query),
     };
   }
@@ -81,6 +105,15 @@ export class Fermata {
     const path = "/agents";
     const { agents } = await this.#transport.call<{ agents: AgentEntry[] }>("GET", path, options);
     return agents;
+  }
+
+  async #workspaces(options?: CallSettings): Promise<readonly ListedWorkspace[]> {
+    const answer = await this.#transport.call<{ workspaces: ListedWorkspace[] }>(
+      "GET",
+      "/workspaces",
+      options,
+    );
+    return answer.workspaces;
   }
 
   async #create({ signal, key = freshId(), ...body }: NewSessionOptions = {}) {

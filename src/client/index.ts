@@ -8,11 +8,17 @@ export {
   type AgentEntry,
   Fermata,
   type ListedSummary,
+  type ListedWorkspace,
   type NewSessionOptions,
   type SessionQuery,
 } from "./fermata.ts";
 export type { EventCursor, FollowedItem, FollowState, ReceivedEvent } from "./follow.ts";
-export type { PromptOptions, SessionHandle, SessionStatus } from "./session-handle.ts";
+export type {
+  PendingPrompt,
+  PromptOptions,
+  SessionHandle,
+  SessionStatus,
+} from "./session-handle.ts";
 export type { LiveView, TurnInView, ViewOptions, ViewState } from "./session-view.ts";
 export type { TenantSession, WatchedChange } from "./tenant-watch.ts";
 export type { CallSettings, FermataOptions } from "./transport.ts";

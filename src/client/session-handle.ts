@@ -18,6 +18,15 @@ export interface PromptOptions extends CallSettings {
 export type SessionStatus = SessionSummary &
   Partial<LiveSummary> & { readonly clients: readonly SeenClient[] };
 
+/** A prompt that has no verdict yet. */
+export interface PendingPrompt {
+  readonly promptId: string;
+  readonly text: string;
+  /** When it was admitted, in milliseconds. */
+  readonly queuedAt: number;
+  readonly state: "queued" | "running";
+}
+
 interface AdmittedAnswer {
   readonly promptId: string;
   readonly lastEventId: number;
@@ -73,7 +82,38 @@ export class SessionHandle {
     return this.#transport.call("GET", this.#path(""), options);
   }
 
-  /** Free text for people; an empty one takes the name away. */
+  /** Attaches this client, and brings a closed session back. Its agent is started. */
+  async resume({ signal }: CallSettings = {}): Promise<void> {
+    const call = { body: {}, named: true, ...(signal && { signal }) };
+    await this.#transport.call("POST", this.#path("/resume"), call);
+  }
+
+  /** The prompt at work, and those that wait, in order. */
+  async queue(options?: CallSettings): Promise<readonly PendingPrompt[]> {
+    const path = this.#path("/pending-prompts");
+    const answer = await this.#transport.call<{ pendingPrompts: PendingPrompt[] }>(
+      "GET",
+      path,
+      options,
+    );
+    return answer.pendingPrompts;
+  }
+
+  /** The whole of it as a file, piece by piece. */
+  async export(format: string, options: CallSettings = {}): Promise<ReadableStream<Uint8Array>> {
+    const path = this.#path(`/export?format=${encodeURIComponent(format)}`);
+    const { signal = new AbortController().signal } = options;
+    const response = await this.#transport.open(path, {}, signal);
+    return response.body ?? new ReadableStream();
+  }
+
+  /** A name that does for its id, unique among what its users see; it can be replaced. */
+  async setName(name: string, { signal }: CallSettings = {}): Promise<void> {
+    const call = { body: { name }, ...(signal && { signal }) };
+    await this.#transport.call("PATCH", this.#path("/metadata"), call);
+  }
+
+  /** Free text for people; an empty one takes the title away. */
   async rename(displayName: string, { signal }: CallSettings = {}): Promise<void> {
     const body = { displayName };
     const call = { body, ...(signal && { signal }) };
@@ -146,8 +186,7 @@ export class SessionHandle {
       const isStranger = error instanceof FermataError && error.code === "invalid_client_id";
       if (!isStranger) throw error;
     }
-    const resume = { body: {}, named: true, ...(signal && { signal }) };
-    await this.#transport.call("POST", this.#path("/resume"), resume);
+    await this.resume({ ...(signal && { signal }) });
     return this.#transport.call<Answer>("POST", this.#path(rest), whole);
   }
 
