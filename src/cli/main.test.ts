@@ -9,7 +9,7 @@ describe("fermata", () => {
   it.each([
     ["serv", 'there is no command "serv" (did you mean "serve"?); see "fermata --help".'],
     ["token", 'there is no command "token" (did you mean "tokens"?); see "fermata --help".'],
-    ["ls", 'there is no command "ls"; see "fermata --help".'],
+    ["dir", 'there is no command "dir"; see "fermata --help".'],
     [
       "/",
       'there is no command "/"; to serve that directory: fermata --workspace "/"; ' +
@@ -45,7 +45,7 @@ describe("fermata", () => {
   });
 
   it.each(ROWS)("explains $name, whatever else it is given", async ({ name, usage }) => {
-    const first = `Usage: fermata ${name} ${usage[0]}\n`;
+    const first = `${`Usage: fermata ${name} ${usage[0]}`.trimEnd()}\n`;
     for (const args of [
       [name, "--help"],
       [name, "-h", "--nonsense"],

@@ -1,5 +1,6 @@
 // The commands in docs/cli.md, from the rows of their table.
 
+import { EXIT_WORDS } from "../../src/cli/table/exit-codes.ts";
 import { helpOf, overview } from "../../src/cli/table/help.ts";
 import { COMMAND_GROUPS, type CommandRow } from "../../src/cli/table/row.ts";
 import { ROWS } from "../../src/cli/table/table.ts";
@@ -16,7 +17,7 @@ export async function withCommands(page: string): Promise<string> {
   const rows: readonly CommandRow[] = ROWS;
   const ordered = COMMAND_GROUPS.flatMap((group) => rows.filter((row) => row.group === group));
   const sections = await Promise.all(ordered.map(section));
-  const all = [block(overview()), ...sections].join("\n\n");
+  const all = [exitCodes(), block(overview()), ...sections].join("\n\n");
   return `${before}${BEGIN}\n\n${all}\n\n${END}${after}`;
 }
 
@@ -28,6 +29,17 @@ function split(text: string, mark: string): readonly [string, string] {
 
 async function section(row: CommandRow): Promise<string> {
   return `### fermata ${row.name}\n\n${row.line}\n\n${block(await helpOf(row))}`;
+}
+
+function exitCodes(): string {
+  const rows = Object.entries(EXIT_WORDS).map(([code, words]) => `| ${code} | ${words} |`);
+  return [
+    "| Exit code | Means |",
+    "|---|---|",
+    "| 0 | done |",
+    "| 2 | the command line is wrong |",
+    ...rows,
+  ].join("\n");
 }
 
 function block(text: string): string {

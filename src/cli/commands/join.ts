@@ -1,8 +1,8 @@
 import { mkdir, open, rm } from "node:fs/promises";
-import { isIP } from "node:net";
 import { dirname, join as joinPath } from "node:path";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { JOIN_ANSWER_MS_MAX } from "../../core/limits.ts";
+import { isOwnMachine } from "../connect/find-server.ts";
 import { homeOf, messageOf } from "../home.ts";
 import { parseRow } from "../parse-row.ts";
 import { JOIN } from "../table/people.ts";
@@ -41,11 +41,6 @@ function readJoin(args: readonly string[], env: NodeJS.ProcessEnv): JoinRequest 
   } catch (thrown) {
     return messageOf(thrown);
   }
-}
-
-function isOwnMachine(hostname: string): boolean {
-  const host = hostname.replaceAll(/[[\]]/g, "");
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
 async function inputText(): Promise<string> {

@@ -1,6 +1,11 @@
+import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
 import { errorBody, type Refusal } from "../../core/error.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { SecretGuard } from "../../store/index.ts";
+import { startInBackground, takeBackgroundStart } from "../connect/background.ts";
+import { RunFile } from "../connect/run-file.ts";
+import { homeOf, messageOf } from "../home.ts";
 import { version } from "../output.ts";
 import { listenEarly } from "../serve/address.ts";
 import { openAgentUsers } from "../serve/agent-user.ts";
@@ -43,14 +48,18 @@ export async function serve(args: readonly string[]): Promise<number> {
       `fermata: ${name} is no variable of Fermata, and does nothing (did you mean ${meant}?)`,
     );
   }
-  const options = await readServeOptions(args, process.env);
+  const background = takeBackgroundStart(process.env);
+  const inFront = args.filter((word) => !DETACH.has(word));
+  const options = await readServeOptions(inFront, process.env);
   if (!options.ok) return printFailure(options.refusal, 2);
+  if (inFront.length < args.length) return serveDetached(inFront);
   const signals = listenForSignals();
   // The program that reads the first line may close the output; the server goes on. So may the
   // terminal: then each line of the log fails to be written.
   process.stdout.removeAllListeners("error").on("error", () => {});
   process.stderr.on("error", () => {});
-  const starting = startServer(options.value, process.env, version());
+  const localToken = randomBytes(32).toString("hex");
+  const starting = startServer(options.value, process.env, version(), localToken);
   const started = await Promise.race([starting, signals.first]);
   if (started === undefined) return stopStarting(starting, signals.hurry);
   if (!started.ok) {
@@ -58,14 +67,57 @@ export async function serve(args: readonly string[]): Promise<number> {
     return printFailure(refusal, refusal.code === "invalid_server_config" ? 2 : 1);
   }
   const { url, defaultAgent, notes } = started.value;
+  const runFile = await announce(started.value, options.value, inFront, localToken, background.log);
   process.stdout.write(`fermata ${version()} listening on ${url} (agent: ${defaultAgent})\n`);
   for (const note of notes) process.stdout.write(`${note}\n`);
   const aboutAgent = await agentNote(options.value, process.env);
   if (aboutAgent !== null) process.stdout.write(`${aboutAgent}\n`);
+  background.ready(url);
   await signals.first;
   const place = keptIn(options.value, dataFolder(options.value, process.env));
   await stopServer(started.value, options.value["drain-ms"], place, signals.hurry);
+  await runFile?.remove();
   return 0;
+}
+
+const DETACH: ReadonlySet<string> = new Set(["-d", "--detach"]);
+
+async function serveDetached(args: readonly string[]): Promise<number> {
+  try {
+    const { url, pid, log } = await startInBackground(args, process.env);
+    process.stdout.write(`fermata ${version()} listening on ${url} (pid ${pid}, log ${log})\n`);
+    console.error("fermata: stop it with: fermata stop");
+    return 0;
+  } catch (thrown) {
+    console.error(`fermata: ${messageOf(thrown)}`);
+    return 1;
+  }
+}
+
+/** Lets the commands of this user find the server, and be its operator. */
+async function announce(
+  { localUrl, needsToken, defaultAgent }: RunningServer,
+  options: ServeOptions,
+  args: readonly string[],
+  localToken: string,
+  log: string | null,
+): Promise<RunFile | null> {
+  const record = {
+    url: localUrl,
+    version: version(),
+    data: resolve(dataFolder(options, process.env)),
+    token: needsToken ? localToken : null,
+    agent: defaultAgent,
+    log,
+    args: args.some((word) => /^--token(?:=|$)/.test(word)) ? null : args,
+  };
+  try {
+    return await RunFile.write(homeOf(process.env), record);
+  } catch (thrown) {
+    const reason = messageOf(thrown);
+    console.error(`fermata: other commands will not find this server by themselves: ${reason}`);
+    return null;
+  }
 }
 
 function printFailure(refusal: Refusal, exitCode: number): number {
@@ -82,6 +134,7 @@ export async function startServer(
   given: ServeOptions,
   env: NodeJS.ProcessEnv,
   version: string,
+  localToken: string | null = null,
 ): Promise<Result<RunningServer>> {
   const folder = dataFolder(given, env);
   const checked = await checkOptions(given, folder, env);
@@ -91,7 +144,8 @@ export async function startServer(
   const { options, note } = chosen.value;
   const aboutExtensions = await checkExtensions(checked.value.extensions, codeFolders(options));
   if (!aboutExtensions.ok) return aboutExtensions;
-  const started = await openServer(options, folder, checked.value, env, version);
+  const about = { ...checked.value, localToken };
+  const started = await openServer(options, folder, about, env, version);
   if (!started.ok) return started;
   const notes = [...(note === null ? [] : [note]), ...aboutExtensions.value];
   return ok({ ...started.value, notes: [...notes, ...started.value.notes] });
@@ -135,12 +189,18 @@ async function checkOptions(options: ServeOptions, folder: string, env: NodeJS.P
 async function openServer(
   options: ServeOptions,
   folder: string,
-  { settings, agents, extensions, ...read }: CheckedOptions,
+  {
+    settings,
+    agents,
+    extensions,
+    ...read
+  }: CheckedOptions & { readonly localToken: string | null },
   env: NodeJS.ProcessEnv,
   version: string,
 ): Promise<Result<RunningServer>> {
   const guard = new SecretGuard();
   if (settings.token !== null) guard.know(settings.token);
+  if (read.localToken !== null) guard.know(read.localToken);
   const log = openLog(options["log-level"], guard);
   const { profiles } = agents;
   const workspaces = workspacesOf(options);

@@ -28,11 +28,13 @@ describe("the address of a server", () => {
     ],
   ])("%s is shown as one that can be opened: %s", (bound, url, also) => {
     const shown = addressLines({ hostname: "127.0.0.1", tls: null }, bound, HOME);
-    expect(shown).toEqual({ url, notes: also === null ? [] : [also] });
+    expect(shown).toMatchObject({ url, notes: also === null ? [] : [also] });
   });
 
   it("is this machine's own where it has no network", () => {
     expect(addressLines(OPEN, "http://0.0.0.0:4170", {}).url).toBe("http://127.0.0.1:4170");
+    const { localUrl } = addressLines(OPEN, "http://0.0.0.0:4170", HOME);
+    expect(localUrl).toBe("http://127.0.0.1:4170");
   });
 
   it("comes with a warning where tokens travel in plain text", () => {

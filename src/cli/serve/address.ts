@@ -35,11 +35,13 @@ export function addressLines(
   { hostname, tls }: Pick<ServerSettings, "hostname" | "tls">,
   bound: string,
   interfaces = networkInterfaces(),
-): { readonly url: string; readonly notes: readonly string[] } {
-  const [url = bound, ...others] = openUrls(bound, interfaces);
+): { readonly url: string; readonly localUrl: string; readonly notes: readonly string[] } {
+  const urls = openUrls(bound, interfaces);
+  const [url = bound, ...others] = urls;
+  const localUrl = urls.at(-1) ?? bound;
   const also = others.length === 0 ? [] : [`also on ${others.join(", ")}`];
   const isPrivate = isLoopbackName(hostname) || tls !== null;
-  return { url, notes: isPrivate ? also : [...also, PLAIN_TEXT] };
+  return { url, localUrl, notes: isPrivate ? also : [...also, PLAIN_TEXT] };
 }
 
 const PLAIN_TEXT =

@@ -54,6 +54,10 @@ import { type OpenedTools, openLoader, openServerTools } from "./tools.ts";
 
 export interface RunningServer {
   readonly url: string;
+  /** Under which this machine reaches it. */
+  readonly localUrl: string;
+  /** Whether callers need a token. */
+  readonly needsToken: boolean;
   readonly defaultAgent: string;
   /** Sentences for the operator. */
   readonly notes: readonly string[];
@@ -69,6 +73,8 @@ interface ServerParts {
   readonly extensions: OperatorExtensions;
   /** Null if the operator named no key set. */
   readonly jwt: Authenticator | null;
+  /** For the commands of the server's own user; null where there are none. */
+  readonly localToken: string | null;
   readonly prices: PriceTable;
   readonly folder: string;
   /** The folders of the server that are closed to clients and agents. */
@@ -161,8 +167,8 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
   if (options.preheat) void preheat(opened.agents, workspaces, defaultAgent);
   void recover(host, log);
   void health.begin();
-  const { url, notes } = addressLines(settings, address.value.url);
-  return ok({ url, defaultAgent, notes: note === null ? notes : [...notes, note], stop });
+  const { notes, ...urls } = addressLines(settings, address.value.url);
+  return ok({ ...urls, needsToken, defaultAgent, notes: notes.concat(note ?? []), stop });
 }
 
 /** The settings of sessions, and what all of them share of the machine. */

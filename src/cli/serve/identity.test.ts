@@ -22,7 +22,8 @@ async function started(world: IdentityWorld, ...args: readonly string[]) {
   const jwt = await value(readJwtAuthenticator(options));
   const voters = new Voters({ lostVote: async () => {}, lostOwnership: async () => {} });
   const tenants = new TenantGate();
-  return openAuthenticator({ options, jwt, store: world.store, tenants, voters, log: () => {} });
+  const about = { options, jwt, localToken: null, store: world.store, tenants, voters };
+  return openAuthenticator({ ...about, log: () => {} });
 }
 
 async function whoIs(world: IdentityWorld, args: readonly string[], authorization?: string) {

@@ -28,6 +28,7 @@ import { serverSettings } from "./settings.ts";
 export async function openAuthenticator({
   options,
   jwt,
+  localToken,
   store,
   tenants,
   voters,
@@ -35,6 +36,8 @@ export async function openAuthenticator({
 }: {
   readonly options: ServeOptions;
   readonly jwt: Authenticator | null;
+  /** For the commands of the server's own user; null where there are none. */
+  readonly localToken: string | null;
   readonly store: SessionStore;
   readonly tenants: TenantGate;
   readonly voters: Voters;
@@ -54,6 +57,7 @@ export async function openAuthenticator({
   if (!rooted.ok) return rooted;
   const ways = [
     ...(token === null ? [] : [sharedToken(token)]),
+    ...(localToken === null ? [] : [sharedToken(localToken, { isGuessable: false })]),
     new TokenAuthenticator(store, new Members(store, SYSTEM_CLOCK), SYSTEM_CLOCK, tenants, voters),
     ...(jwt === null ? [] : [jwt]),
   ];

@@ -244,13 +244,6 @@ export function variableOf(name: string): string {
   return `FERMATA_${name.toUpperCase().replaceAll("-", "_")}`;
 }
 
-const ALWAYS = `
-  -h, --help
-        Print this help
-  -V, --version
-        Print the version
-`;
-
 /** The headings of the help, by the option below each. */
 const HEADINGS: Partial<Record<OptionName, string>> = {
   hostname: "Network and access",
@@ -263,7 +256,8 @@ const HEADINGS: Partial<Record<OptionName, string>> = {
 
 /** The options of `fermata serve`, as its help lists them. */
 export function serveOptionsText(): string {
-  return `\nOptions (defaults in parentheses):\n${OPTION_NAMES.map(optionText).join("")}${ALWAYS}`;
+  const texts = OPTION_NAMES.map(optionText).join("");
+  return `\nOptions of the server (defaults in parentheses):\n${texts}`;
 }
 
 function optionText(name: OptionName): string {

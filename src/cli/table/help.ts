@@ -41,7 +41,7 @@ export async function helpOf(row: CommandRow): Promise<string> {
   const parts = [
     usageText(row),
     `\n${row.about}`,
-    row.moreOptions === "serve" ? "" : optionsText({ ...row.options, ...HELP_OPTION }),
+    optionsText({ ...row.options, ...HELP_OPTION }),
     examplesText(row.examples ?? []),
     exitCodesText(row),
     row.moreOptions === "serve" ? (await import("../serve/options.ts")).serveOptionsText() : "",

@@ -101,3 +101,16 @@ export const TENANT_OPTIONS = {
   ...DATA_OPTIONS,
   tenant: text("NAME", "The tenant (local).", { default: "local" }),
 };
+
+/** The options by which each such command finds its server. */
+export const SERVER_OPTIONS = {
+  url: text("URL", "Address of the server (FERMATA_URL, else the context in use, else local)."),
+  "token-file": text("FILE", "File with your token, or - for the input (FERMATA_TOKEN).", {
+    completes: "file",
+  }),
+  context: text("NAME", 'A server that you have signed in to; "local" is this machine\'s.', {
+    short: "c",
+    completes: "context",
+  }),
+  ...JSON_OPTION,
+};

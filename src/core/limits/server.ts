@@ -371,3 +371,24 @@ export const HEALTH_MISSING_CHECKED_MAX = 100;
 
 /** How long a server that finds its port taken looks for who has it. */
 export const PORT_OWNER_MS_MAX = 5_000;
+
+/** A server's log that has grown to this makes way for a new one when a server starts. */
+export const SERVER_LOG_BYTES_MAX = 16 * 1_024 * 1_024;
+
+/** What is shown of the log of a server that did not start: its last words. */
+export const SERVER_LOG_SHOWN_BYTES_MAX = 4_096;
+
+/** How long `fermata stop` waits for a server: turns may be drained for as long as it was told. */
+export const SERVER_STOP_MS_MAX = 600_000;
+
+/** How often it is looked whether a server is gone. */
+export const SERVER_GONE_ASKED_MS = 50;
+
+/** How long a command looks for its server where it was told of one, before it gives up. */
+export const CONNECT_PATIENCE_MS = 3_000;
+
+/** The longest time limit of a command. */
+export const COMMAND_MS_MAX = 30 * 24 * 3_600_000;
+
+/** Sessions that one command is about at most. */
+export const SESSIONS_AT_ONCE_MAX = 256;

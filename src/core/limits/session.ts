@@ -383,3 +383,12 @@ export const USAGE_GROUPS_MAX = 10_000;
 
 /** Refused transitions of one session that the log has one by one; then it has their growth. */
 export const REFUSALS_LOGGED_MAX = 16;
+
+/** The least of an id that names a session: fewer characters are soon ambiguous. */
+export const SESSION_PREFIX_CHARS_MIN = 4;
+
+/** Sessions among which one is looked for by its name or the beginning of its id. */
+export const SESSIONS_SEARCHED_MAX = 10_000;
+
+/** A prompt that a command reads from its input; a server takes less than that. */
+export const PROMPT_INPUT_BYTES_MAX = 8 * 1_024 * 1_024;

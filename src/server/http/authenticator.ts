@@ -86,11 +86,11 @@ export function byToken(authenticators: readonly Authenticator[]): RequestAuthen
   };
 }
 
-/** One token for all callers. It does not identify a user. */
-export function sharedToken(token: string): Authenticator {
+/** One token for all callers. It does not identify a user. A person may have chosen it. */
+export function sharedToken(token: string, { isGuessable = true } = {}): Authenticator {
   const expected = digestOf(token);
   return {
-    isGuessable: true,
+    isGuessable,
     authenticate(presented) {
       // Digests have equal length, so the comparison reveals nothing, not even the token's length.
       return timingSafeEqual(digestOf(presented), expected) ? ok(LOCAL_OWNER) : UNKNOWN_CALLER;
