@@ -87,7 +87,6 @@ describe("extensions", () => {
     ],
     ["names a module that is not there", { main: "src/main.ts" }, "there is no file src/main.ts"],
     ["is a store", { kind: "store" }, "a store is named with --store"],
-    ["is a workflow", { kind: "workflow" }, "workflows are not here yet"],
     [
       "is for another Fermata",
       { requiredCoreVersion: ">=9" },

@@ -211,7 +211,6 @@ async function look(
   if (!code.files.has(main)) return unfit("main", `there is no file ${main}`);
   if (/\.m?ts$/.test(main) && !stripsTypes(process.versions.node)) return unfit("main", UNSTRIPPED);
   if (kind === "store") return unfit("kind", "a store is named with --store");
-  if (kind === "workflow") return unfit("kind", "workflows are not here yet");
   return { source, folder, manifest, hash: code.hash };
 }
 

@@ -230,9 +230,14 @@ function withoutStuck(all: readonly KnownExtension[]): readonly KnownExtension[]
   });
 }
 
-/** Of a kind of which a session has one, several are none: no one says which. */
+/**
+ * Of a kind of which a session has one, several are none: no one says which. Of workflows a session
+ * has the one that it is started with.
+ */
 function withoutCrowd(all: readonly KnownExtension[]): readonly KnownExtension[] {
-  const active = all.filter(({ isEnabled, found }) => isEnabled && found !== null);
+  const active = all.filter(({ isEnabled, found }) => {
+    return isEnabled && found !== null && found.manifest.kind !== "workflow";
+  });
   const checked = checkActive(active.flatMap(({ manifest }) => manifest ?? []));
   if (checked.ok) return all;
   const why = checked.refusal;

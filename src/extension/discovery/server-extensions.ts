@@ -42,7 +42,10 @@ export class ServerExtensions implements ExtensionCatalog {
     // Most servers have none, and no session waits to learn that.
     if (!isConfigured && workspace === null && !(await hasFolders(rules.home))) return NONE;
     const known = await knownExtensions(rules, workspace);
-    const wanted = known.filter(({ isEnabled }) => isEnabled);
+    // A workflow comes up when a session is to have it.
+    const wanted = known.filter(({ isEnabled, manifest }) => {
+      return isEnabled && manifest?.kind !== "workflow";
+    });
     const enabled = wanted.flatMap((one) => this.#enabled(one));
     const present = new Set(enabled.map(({ manifest }) => manifest.id));
     const refused = wanted.flatMap(({ id, isCritical, hooks, why }) => {

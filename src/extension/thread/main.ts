@@ -9,6 +9,7 @@ import {
   ANSWER_BYTES_MAX,
   type ExtensionAnswer,
   type ExtensionCall,
+  type PhaseCall,
   type ThreadNote,
   type ThreadStart,
 } from "./messages.ts";
@@ -94,10 +95,33 @@ async function done({ work, hook = "", about }: ExtensionCall): Promise<unknown>
     if (typeof asked !== "function") throw new Error(`it has no function ${hook} any more`);
     return asked.call(extension.hooks, JSON.parse(about));
   }
+  if (work === "plan") return withoutFunctions(extension);
+  if (work === "phase") return phaseOf(hook, JSON.parse(about));
   const asked: unknown = extension[work];
   if (typeof asked === "function") return asked.call(extension, JSON.parse(about));
   if (work === "migrate") throw new Error("it has no function migrate");
   return null;
+}
+
+/** The stages of a workflow as data. */
+function withoutFunctions(made: object) {
+  const stages: unknown = Reflect.get(made, "stages");
+  return { ...dataOf(made), ...(Array.isArray(stages) && { stages: stages.map(dataOf) }) };
+}
+
+function dataOf(made: unknown) {
+  return Object.fromEntries(
+    Object.entries(Object(made)).filter(([, value]) => typeof value !== "function"),
+  );
+}
+
+async function phaseOf(phase: string, { stageId, told }: PhaseCall) {
+  const stages: readonly object[] = Object(extension).stages;
+  const isMeant = (stage: object) => Reflect.get(stage, "id") === stageId;
+  const owner = stageId === null ? extension : Object(stages.find(isMeant));
+  const asked: unknown = Reflect.get(owner, phase);
+  if (typeof asked !== "function") return { isLeftOut: true, said: null };
+  return { isLeftOut: false, said: (await asked.apply(owner, told)) ?? null };
 }
 
 async function answerTo(call: ExtensionCall): Promise<ExtensionAnswer> {

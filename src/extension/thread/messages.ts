@@ -10,6 +10,7 @@ import type { LifeStep } from "../../platform/life.ts";
 import type { SessionFacts } from "../contract.ts";
 import type { HookName } from "../hook.ts";
 import type { SlotDeclaration } from "../manifest.ts";
+import type { PlainData } from "../plain-data.ts";
 
 /** What the thread of an extension begins with. */
 export interface ThreadStart {
@@ -28,7 +29,23 @@ export interface ThreadStart {
 }
 
 /** What a thread can be asked for: to load its module and make the extension, or to let it work. */
-export type ThreadWork = LifeStep | "make" | "migrate" | "hook" | "event";
+export type ThreadWork = LifeStep | "make" | "migrate" | "hook" | "event" | WorkflowWork;
+
+/** What only the module of a workflow is asked for: its stages as data, and one phase of a stage. */
+export type WorkflowWork = "plan" | "phase";
+
+/** The phase that is meant is named as a hook is. */
+export interface PhaseCall {
+  /** Null is of the workflow itself. */
+  readonly stageId: string | null;
+  readonly told: readonly PlainData[];
+}
+
+/** `isLeftOut` where the module has no such function. */
+export interface PhaseAnswer {
+  readonly isLeftOut: boolean;
+  readonly said: PlainData;
+}
 
 /** One call; the next is sent when this one is answered. */
 export interface ExtensionCall {

@@ -36,7 +36,7 @@ const NAME = z
   .regex(EXTENSION_ID, "it must have small letters, digits and dashes, at most 64")
   .meta({ description: "Small letters, digits and dashes" });
 
-const SENTENCE = text(1_024);
+export const SENTENCE = text(1_024);
 const SCALAR = z.union([z.string().max(1_024), z.number(), z.boolean(), z.null()]);
 
 const VALUE = z.union([SCALAR, few(SCALAR, STAGE_RULES_MAX).min(1, "it is empty")], {
@@ -104,6 +104,14 @@ const STAGE = {
   assert: few(ASSERT_RULE, STAGE_RULES_MAX).default([]),
   next: few(NEXT_RULE, STAGE_RULES_MAX).default([]),
 };
+
+const { gate: _gate, assert: _assert, next: _next, ...MODULE_FIELDS } = STAGE;
+
+/** The stages of a module: its functions stand in place of rules. */
+export const MODULE_STAGE = few(z.strictObject(MODULE_FIELDS), WORKFLOW_STAGES_MAX).min(
+  1,
+  "there are no stages",
+);
 
 const FIELDS = {
   name: NAME,

@@ -98,7 +98,7 @@ export class DeclaredRun implements WorkflowRun {
 }
 
 /** Runs the command of a stage, if it has one, and answers what the context has of that. */
-async function ranCommand(
+export async function ranCommand(
   workflow: string,
   command: string | null,
   at: StageExecution,
@@ -117,14 +117,14 @@ async function ranCommand(
 }
 
 /** Without a word of the workflow's own: a stage with a completion is done when that is there. */
-function usualVerdict(act: ActReport, isToComplete: boolean): AssertVerdict {
+export function usualVerdict(act: ActReport, isToComplete: boolean): AssertVerdict {
   if (act.isSkipped) return "skip";
   const isDone = isToComplete ? act.completion !== null : !act.isCapHit;
   return isDone ? "ok" : "retry";
 }
 
 /** What a stage comes to without a word of the workflow's own. */
-function resultOf({ completion, text }: ActReport): PlainData {
+export function resultOf({ completion, text }: ActReport): PlainData {
   return completion ?? text;
 }
 

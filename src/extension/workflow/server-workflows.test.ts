@@ -8,6 +8,8 @@ import { TrustList } from "../discovery/trust.ts";
 import { ServerWorkflows } from "./server-workflows.ts";
 import { readWorkflowFile } from "./workflow-file.ts";
 
+const NO_MODULES = { list: async () => [], find: async () => null, open: async () => null };
+
 const TENANT = parseTenantId("local") ?? expect.fail();
 
 const textOf = (name: string, body = "Do it.") =>
@@ -28,6 +30,7 @@ function made({ isTrusted = true, loadsWorkspaces = true } = {}) {
     bundled: join(folder, "bundled"),
     home: join(folder, "home"),
     trust: list,
+    modules: NO_MODULES,
     loadsWorkspaces,
     isTrusted: async () => ok(isTrusted),
   });

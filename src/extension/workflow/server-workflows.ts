@@ -12,6 +12,7 @@ import type {
 } from "./contract.ts";
 import { DeclaredRun } from "./declared-run.ts";
 import { type KnownWorkflow, knownWorkflows } from "./known-workflows.ts";
+import type { ModuleWorkflows } from "./module-workflows.ts";
 import { planOf } from "./plan.ts";
 import { readWorkflowFile, refusedFile } from "./workflow-file.ts";
 
@@ -19,6 +20,8 @@ export interface ServerWorkflowsOptions {
   readonly bundled: string;
   readonly home: string;
   readonly trust: Pick<TrustList, "read">;
+  /** Those that are extensions. */
+  readonly modules: Pick<ModuleWorkflows, "list" | "find" | "open">;
   /** Whether files of workspaces count at all: not where their agents have a user of their own. */
   readonly loadsWorkspaces: boolean;
   /** Whether a tenant trusts a workspace. */
@@ -34,18 +37,25 @@ export class ServerWorkflows implements WorkflowCatalog {
   }
 
   async list(place: ExtensionScope): Promise<readonly WorkflowListing[]> {
-    const known = await this.#known(place);
-    return known.map(({ name, source, declared, why }) => {
-      return { name, description: declared?.description ?? "", source, why };
+    const workspace = await this.#workspaceOf(place);
+    const known = await this.#known(workspace);
+    const declared = known.map(({ name, source, declared: made, why }) => {
+      return { name, description: made?.description ?? "", source, why };
     });
+    const all = [...declared, ...(await this.#options.modules.list(workspace))];
+    return all.toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
 
   async find(place: ExtensionScope, name: string): Promise<Result<FoundWorkflow>> {
-    const known = await this.#known(place);
+    const workspace = await this.#workspaceOf(place);
+    const known = await this.#known(workspace);
     const ofName = known.filter((one) => one.name === name);
     const found = ofName.find(({ why }) => why === null) ?? ofName[0];
     if (found === undefined) {
-      const names = known.filter(({ why }) => why === null).map((one) => one.name);
+      const module = await this.#options.modules.find(place, workspace, name);
+      if (module !== null) return module;
+      const all = await this.list(place);
+      const names = all.filter(({ why }) => why === null).map((one) => one.name);
       const reason = `there are ${names.join(", ")}${didYouMean(name, names)}`;
       return fail("workflow_missing", { workflow: name.slice(0, 64), reason });
     }
@@ -58,6 +68,8 @@ export class ServerWorkflows implements WorkflowCatalog {
 
   /** Of a workspace only what is trusted at this moment: that may have been taken back since. */
   async open(text: string, host: WorkflowHost): Promise<Result<WorkflowRun>> {
+    const module = await this.#options.modules.open(text, host);
+    if (module !== null) return module;
     const stored = readStored(text);
     if (stored === null) return gone("?");
     const { name, source } = stored;
@@ -70,12 +82,17 @@ export class ServerWorkflows implements WorkflowCatalog {
     return fail("workflow_untrusted", { workflow: name, file: "the session", hash });
   }
 
-  async #known(place: ExtensionScope): Promise<readonly KnownWorkflow[]> {
-    const { bundled, home, trust, loadsWorkspaces, isTrusted } = this.#options;
+  #known(workspace: string | null): Promise<readonly KnownWorkflow[]> {
+    const { bundled, home, trust } = this.#options;
+    return knownWorkflows({ bundled, home, workspace, trust });
+  }
+
+  /** Null if nothing of it counts. */
+  async #workspaceOf(place: ExtensionScope): Promise<string | null> {
+    const { loadsWorkspaces, isTrusted } = this.#options;
     // If the store cannot say whether it is trusted, it is not.
     const trusted = loadsWorkspaces ? await isTrusted(place) : ok(false);
-    const workspace = trusted.ok && trusted.value ? place.workspaceCwd : null;
-    return knownWorkflows({ bundled, home, workspace, trust });
+    return trusted.ok && trusted.value ? place.workspaceCwd : null;
   }
 }
 
