@@ -53,13 +53,13 @@ function valueIn<Value>(result: Result<Value>): Value {
   throw new Error(sentenceOf(result.refusal));
 }
 
-function coreVersion(): string {
+export function coreVersion(): string {
   const file = new URL("../../package.json", import.meta.url);
   return JSON.parse(readFileSync(file, "utf8")).version;
 }
 
 /** A test that fails before it ends its session ends all the same: only deadlines hold it up. */
-const CLOCK: Pick<Clock, "after"> = {
+export const PLAY_CLOCK: Pick<Clock, "after"> = {
   after(ms, act) {
     const timer = setTimeout(act, ms);
     if (ms === EXTENSION_MEMORY_LOOK_MS) timer.unref();
@@ -124,7 +124,7 @@ export class PlayedSession {
         version: slot.version,
         payload: new TextEncoder().encode(JSON.stringify(slot.value)),
       },
-      clock: CLOCK,
+      clock: PLAY_CLOCK,
       startThread: this.#startThread,
       redact: (text) => text,
       slotBytesMax: () => EXTENSION_SLOT_BYTES_MAX,
@@ -135,7 +135,7 @@ export class PlayedSession {
     });
     if (!made.ok) return made.refusal;
     this.#instance = made.value;
-    const rules = { clock: CLOCK, stepMsMax: EXTENSION_STEP_MS_MAX, tell: () => {} };
+    const rules = { clock: PLAY_CLOCK, stepMsMax: EXTENSION_STEP_MS_MAX, tell: () => {} };
     this.#life = new ExtensionLife(made.value, rules);
     const why = (await this.#life.take("init")) ?? (await this.#life.take("activate"));
     if (why === null) return null;

@@ -1,6 +1,11 @@
 import { resolve } from "node:path";
 import { sentenceOf } from "../../core/error.ts";
 import { ok, type Result } from "../../core/result.ts";
+import {
+  type KnownExtension,
+  knownExtensions,
+} from "../../extension/discovery/known-extensions.ts";
+import type { WorkflowSource } from "../../extension/workflow/contract.ts";
 import { drawMermaid, drawText } from "../../extension/workflow/drawing.ts";
 import {
   type KnownWorkflow,
@@ -12,7 +17,13 @@ import { type FileFault, readWorkflowFile } from "../../extension/workflow/workf
 import { expectedWord } from "../command-line.ts";
 import { tableText } from "../output.ts";
 import type { RowValues } from "../parse-row.ts";
-import { codeFolders, workflowLocations } from "../serve/extensions.ts";
+import {
+  codeFolders,
+  faultText,
+  type OperatorExtensions,
+  readExtensions,
+  workflowLocations,
+} from "../serve/extensions.ts";
 import { readServeOptions } from "../serve/read-options.ts";
 import { WORKFLOWS } from "../table/agents.ts";
 import { type CommandOutput, runCommand, wrong } from "./data-command.ts";
@@ -59,30 +70,59 @@ async function list({ workspace, json }: WorkflowsFlags): Promise<Result<Command
   if (!options.ok) return options;
   const places = workflowLocations(process.env);
   const folders = codeFolders(options.value);
-  const all: KnownWorkflow[] = [];
+  const extensions = await readExtensions(options.value, process.env);
+  if (!extensions.ok) return extensions;
+  const all: ListedWorkflow[] = [];
   for (const folder of folders.length === 0 ? [null] : folders) {
-    const more = await knownWorkflows({ ...places, workspace: folder });
+    const declared = await knownWorkflows({ ...places, workspace: folder });
+    const modules = await knownExtensions(extensions.value, folder);
+    const more = [
+      ...declared.map(listedFile),
+      ...modules.flatMap((one) => listedModule(one, extensions.value)),
+    ];
     all.push(...more.filter(({ file }) => !all.some((other) => other.file === file)));
   }
   const notices = folders.length > 0 ? [] : [NO_WORKSPACE];
-  if (json) return ok({ shown: JSON.stringify(all.map(entryOf), null, 2), notices });
-  const rows = all.map(({ name, source, why, declared }) => {
-    return [name, source, why === null ? "ready" : "not usable", declared?.description ?? "-"];
+  if (json) return ok({ shown: JSON.stringify(all, null, 2), notices });
+  const rows = all.map(({ name, from, ready, description }) => {
+    return [name, from, ready ? "ready" : "not usable", description ?? "-"];
   });
-  const lines = all.flatMap((one) => (one.why === null ? [] : [`${one.name}: ${faultOf(one)}`]));
+  const lines = all.flatMap(({ name, fault }) => (fault ? [`${name}: ${fault.text}`] : []));
   const head = ["WORKFLOW", "FROM", "STATE", "DOES"];
   return ok({ shown: [tableText(head, rows), ...lines].join("\n\n"), notices });
 }
 
 const NO_WORKSPACE = "with these options no server takes workflows of a workspace";
 
-function entryOf(one: KnownWorkflow) {
-  const { name, source, file, hash, declared, why } = one;
+interface ListedWorkflow {
+  readonly name: string;
+  readonly from: WorkflowSource;
+  /** Of a module its folder. */
+  readonly file: string | null;
+  readonly description: string | null;
+  readonly ready: boolean;
+  readonly fault?: { readonly code: string; readonly text: string };
+}
+
+function listedFile(one: KnownWorkflow): ListedWorkflow {
+  const { name, source: from, file, declared, why } = one;
   return {
-    ...{ name, from: source, file, hash, description: declared?.description ?? null },
-    ...{ ready: why === null },
+    ...{ name, from, file, description: declared?.description ?? null, ready: why === null },
     ...(why !== null && { fault: { code: why.code, text: faultOf(one) } }),
   };
+}
+
+/** Of extensions those that are workflows. */
+function listedModule(one: KnownExtension, operator: OperatorExtensions): ListedWorkflow[] {
+  const { id: name, source, folder: file, manifest, isEnabled, why } = one;
+  if (manifest?.kind !== "workflow" || !isEnabled) return [];
+  const { description } = manifest;
+  return [
+    {
+      ...{ name, from: source ?? "home", file, description, ready: why === null },
+      ...(why !== null && { fault: { code: why.code, text: faultText(one, operator) } }),
+    },
+  ];
 }
 
 function faultOf({ why, file }: KnownWorkflow): string {

@@ -32,7 +32,7 @@ export interface ThreadStart {
 export type ThreadWork = LifeStep | "make" | "migrate" | "hook" | "event" | WorkflowWork;
 
 /** What only the module of a workflow is asked for: its stages as data, and one phase of a stage. */
-export type WorkflowWork = "plan" | "phase";
+type WorkflowWork = "plan" | "phase";
 
 /** The phase that is meant is named as a hook is. */
 export interface PhaseCall {

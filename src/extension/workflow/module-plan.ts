@@ -16,7 +16,7 @@ function slotVersionOf({ stateSlot }: ExtensionManifest): number {
   return Number.parseInt(stateSlot?.slotVersion ?? "1", 10);
 }
 
-/** The plan of a workflow whose module has answered with these stages; its code decides the rest. */
+/** The plan of a workflow whose module has answered with these stages. */
 export function readModulePlan(manifest: ExtensionManifest, said: unknown): Result<WorkflowPlan> {
   const { id: workflow, description } = manifest;
   const wrong = (path: string, reason: string) =>

@@ -22,7 +22,10 @@ const CODE = `export default ({ config, log }) => ({
       body: "Make \${input} by \${ctx.by}",
       run: "look",
       retry: { maxAttempts: 2 },
-      setup: (at) => { log("setup of " + at.stageId); return { by: config.by ?? "noon", saw: at.ctx.run.output }; },
+      setup: (at) => {
+        log("setup of " + at.stageId);
+        return { by: config.by ?? "noon", saw: at.ctx.run.output };
+      },
       checkGate: () => "proceed",
       next: (at, outcome) => at.input === "stop"
         ? { kind: "pause", reason: outcome }

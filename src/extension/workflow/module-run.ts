@@ -48,7 +48,8 @@ export class ModuleRun implements WorkflowRun {
     if (!asked.ok) return asked;
     if (!asked.value.isLeftOut) return this.#read("attach", readContext(asked.value.said));
     if (!isOther) return ok(usual);
-    const reason = `what it keeps is of version ${stored.slotVersion}, not ${this.plan.slotVersion}`;
+    const { slotVersion } = this.plan;
+    const reason = `what it keeps is of version ${stored.slotVersion}, not ${slotVersion}`;
     return this.#failed("attach", reason);
   }
 
