@@ -31,7 +31,7 @@ export interface ThreadStart {
 /** What a thread can be asked for: to load its module and make the extension, or to let it work. */
 export type ThreadWork = LifeStep | "make" | "migrate" | "hook" | "event" | WorkflowWork;
 
-/** What only the module of a workflow is asked for: its stages as data, and one phase of a stage. */
+/** What only a module of a workflow is asked for: its stages as data, one phase of a stage. */
 type WorkflowWork = "plan" | "phase";
 
 /** The phase that is meant is named as a hook is. */

@@ -17,6 +17,7 @@ import type {
   WorkflowRun,
 } from "./contract.ts";
 import type { Declaration, DeclaredStage } from "./declaration.ts";
+import { resultOf, usualVerdict } from "./phase-answer.ts";
 import { nextInFile, nextOf, planOf } from "./plan.ts";
 import { firstMet, isMet, type RuleFacts } from "./rule.ts";
 
@@ -114,18 +115,6 @@ export async function ranCommand(
   if (!ran.ok) return ran;
   const { exitCode, output } = ran.value;
   return ok({ run: { exitCode, output } });
-}
-
-/** Without a word of the workflow's own: a stage with a completion is done when that is there. */
-export function usualVerdict(act: ActReport, isToComplete: boolean): AssertVerdict {
-  if (act.isSkipped) return "skip";
-  const isDone = isToComplete ? act.completion !== null : !act.isCapHit;
-  return isDone ? "ok" : "retry";
-}
-
-/** What a stage comes to without a word of the workflow's own. */
-export function resultOf({ completion, text }: ActReport): PlainData {
-  return completion ?? text;
 }
 
 function factsOf({ input, attempt, ctx, results, visits }: StageExecution): RuleFacts {

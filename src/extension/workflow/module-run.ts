@@ -17,8 +17,15 @@ import type {
   WorkflowPlan,
   WorkflowRun,
 } from "./contract.ts";
-import { ranCommand, resultOf, usualVerdict } from "./declared-run.ts";
-import { readAssertVerdict, readContext, readGateVerdict, readNext } from "./phase-answer.ts";
+import { ranCommand } from "./declared-run.ts";
+import {
+  readAssertVerdict,
+  readContext,
+  readGateVerdict,
+  readNext,
+  resultOf,
+  usualVerdict,
+} from "./phase-answer.ts";
 
 /**
  * The workflow of a module at work, in a thread. Each phase is told all that it needs, so a thread

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { STAGE_GROUP_MAX, WORKFLOW_STAGES_MAX } from "../../core/limits.ts";
 import type { PlainData } from "../plain-data.ts";
-import type { AssertVerdict, GateVerdict, Next, StageContext } from "./contract.ts";
+import type { ActReport, AssertVerdict, GateVerdict, Next, StageContext } from "./contract.ts";
 
 // What the phases of a module have answered, if it is what they may answer; else null.
 
@@ -44,4 +44,16 @@ export function readNext(said: PlainData, ids: readonly string[]): Next | null {
   const { join } = next;
   const isJoined = join === undefined || (ids.includes(join) && !stages.includes(join));
   return isJoined && new Set(stages).size === stages.length ? next : null;
+}
+
+/** Without a word of the workflow's own: a stage with a completion is done when that is there. */
+export function usualVerdict(act: ActReport, isToComplete: boolean): AssertVerdict {
+  if (act.isSkipped) return "skip";
+  const isDone = isToComplete ? act.completion !== null : !act.isCapHit;
+  return isDone ? "ok" : "retry";
+}
+
+/** What a stage comes to without a word of the workflow's own. */
+export function resultOf({ completion, text }: ActReport): PlainData {
+  return completion ?? text;
 }
