@@ -6,7 +6,15 @@ import { parseSessionName } from "../core/session/name.ts";
 import { pendingCount } from "../core/session/state.ts";
 import { audienceOf, isVisibleTo, type Viewer } from "../core/session/visibility.ts";
 import { hasTurn } from "../core/status.ts";
-import type { ListFilter, Listing, ListPage, SessionKey, StoredRecord } from "../store/store.ts";
+import type {
+  FoundPage,
+  ListFilter,
+  Listing,
+  ListPage,
+  SearchRequest,
+  SessionKey,
+  StoredRecord,
+} from "../store/store.ts";
 import type { ListedAsk } from "../wire/session-summary.ts";
 import { type JoinedSession, KnownSession, SessionAccess } from "./access.ts";
 import type { SessionCreation } from "./actor/open.ts";
@@ -30,6 +38,7 @@ import {
   type OwnSessionsQuery,
 } from "./side/adoption.ts";
 import { PolicyAccess } from "./tenant/policy-access.ts";
+import { searchSessions } from "./view/search.ts";
 import { openAsksOf, summaryOfLive, summaryOfStored } from "./view/summary.ts";
 import type { SessionWorld } from "./world.ts";
 
@@ -192,6 +201,11 @@ export class SessionService {
     const listed = await this.#host.reads.list(viewer.tenantId, seen, page);
     // Who saw a damaged one is not known.
     return listed.ok && viewer.role !== "owner" ? ok({ ...listed.value, damaged: [] }) : listed;
+  }
+
+  /** A page of what was said in the sessions that the viewer sees, the newest first. */
+  search(viewer: Viewer, request: SearchRequest, page: ListPage): Promise<Result<FoundPage>> {
+    return searchSessions(this.#world, viewer, request, page);
   }
 
   /** A session of a list, with what is known of it in memory. */

@@ -4,13 +4,14 @@ import { PAGE_BYTES_MAX, STORE_ROW_BYTES } from "../core/limits.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import { isId } from "./fields.ts";
 import type { Holder } from "./holder.ts";
+import type { FoundRows, SearchRange, SearchTerms } from "./search.ts";
 import type { SecretPatterns } from "./secret-filter.ts";
 import type * as S from "./store.ts";
 import type { Page } from "./store.ts";
 
 /** Operations that the surface translates, so that a backend has others in their stead. */
 type Translated =
-  | ("open" | "seize" | "close" | "delete" | "list" | "copyPast")
+  | ("open" | "seize" | "close" | "delete" | "list" | "copyPast" | "search")
   | ("readDocument" | "listDocuments" | "writeDocument" | "writeBlob" | "readBlob");
 
 /** Operations that a backend offers as they are in the contract; a new one is among them. */
@@ -49,6 +50,12 @@ export interface Backend extends Passed {
   ): Promise<Result<S.PastCopied | SuspectPast>>;
 
   list(tenantId: TenantId, filter: S.ListFilter, page: ListRange): Promise<Result<ListRows>>;
+
+  /**
+   * A step of a search: up to `limit` hits after the position. It may end before that, when it has
+   * looked at as much as one call should; the surface goes on from there.
+   */
+  search?(tenantId: TenantId, terms: SearchTerms, range: SearchRange): Promise<Result<FoundRows>>;
 
   readDocuments(tenantId: TenantId, query: DocumentQuery): Promise<Result<S.Page<DocumentRow>>>;
   /** Answers with the version that was written; its entries are in the same step, or neither is. */

@@ -317,6 +317,11 @@ export function pageRows(limit: number): number {
   return Number.isSafeInteger(limit) && limit > 0 ? Math.min(limit, PAGE_ROWS_MAX) : PAGE_ROWS_MAX;
 }
 
+/** The same page, with as many rows as it may have. */
+export function bounded<Page extends { readonly limit: number }>(page: Page): Page {
+  return { ...page, limit: pageRows(page.limit) };
+}
+
 /** What a commit weighs, as it will be stored. Asked of every chunk: so it makes no lists. */
 export function commitBytes({ events, record, snapshot, journal }: Commit): number {
   let bytes = textBytes(events);

@@ -35,7 +35,9 @@ const FUNCTIONS = {
   writeDocument: true,
   writeBlob: true,
   readBlob: true,
-} as const satisfies Record<Exclude<keyof SessionStore, "contract" | "check" | "copyPast">, true>;
+} as const satisfies Record<Exclude<keyof SessionStore, "contract" | OptionalFunction>, true>;
+
+type OptionalFunction = "check" | "copyPast" | "search";
 
 /** Stamped on manifests, and perhaps the name of a folder. */
 const STORE_ID = /^[A-Za-z0-9][\w.-]{0,63}$/;
@@ -59,7 +61,13 @@ export function checkStore(store: unknown, coreVersion: string): Result<void> {
   }
   if (!isObject(contract.configSchema)) return unfit("configSchema", "the store has none");
   const versions = checkVersions(contract, coreVersion);
-  return versions.ok ? checkCapabilities(contract.capabilities) : versions;
+  if (!versions.ok) return versions;
+  const able = checkCapabilities(contract.capabilities);
+  if (!able.ok || Reflect.get(Object(contract.capabilities), "search") !== true) return able;
+  const searches = typeof Reflect.get(held, "search") === "function";
+  return searches
+    ? DONE
+    : unfit("capabilities.search", "it is true, and there is no such function");
 }
 
 function checkVersions(

@@ -130,6 +130,12 @@ export class GuardedStore implements S.SessionStore {
     return this.#read("list", () => this.#store.list(tenantId, filter, page));
   }
 
+  search(tenantId: TenantId, request: S.SearchRequest, page: S.ListPage) {
+    return this.#read("search", async () => {
+      return (await this.#store.search?.(tenantId, request, page)) ?? fail("search_unavailable");
+    });
+  }
+
   tenants() {
     return this.#read("tenants", () => this.#store.tenants());
   }

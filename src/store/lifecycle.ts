@@ -193,6 +193,7 @@ export function storeContract(
   storeId: string,
   options: OptionRules,
   snapshotBytesLimit: number,
+  search = false,
 ): StoreContract {
   return {
     kind: "SessionStore",
@@ -209,6 +210,7 @@ export function storeContract(
       snapshotBytesLimit,
       largeSlotStreaming: false,
       concurrentReaders: true,
+      ...(search && { search }),
     },
     storeId,
   };

@@ -7,6 +7,7 @@ import type { Audience } from "../core/session/visibility.ts";
 import type { SessionState } from "../core/status.ts";
 import type { Holder } from "./holder.ts";
 import type { PastCopied, PastStep } from "./past.ts";
+import type { FoundPage, SearchRequest } from "./search.ts";
 import type {
   Document,
   DocumentWrite,
@@ -16,6 +17,7 @@ import type {
 } from "./tenant-data.ts";
 
 export type { PastCopied, PastStep } from "./past.ts";
+export type { FoundPage, Hit, SearchRequest } from "./search.ts";
 export type * from "./tenant-data.ts";
 
 /**
@@ -89,6 +91,12 @@ export interface SessionStore {
   list(tenantId: TenantId, filter: ListFilter, page: ListPage): Promise<Result<Listing>>;
   tenants(): Promise<Result<readonly TenantId[]>>;
 
+  /**
+   * Finds messages and titles by their words, newest first. What is found is what is committed. A
+   * store without the capability need not have it.
+   */
+  search?(tenantId: TenantId, request: SearchRequest, page: ListPage): Promise<Result<FoundPage>>;
+
   /** What is wrong with it or a tenant's part. It writes to find out; its cost is bounded. */
   check?(): Promise<Result<readonly StoreFault[]>>;
 
@@ -155,6 +163,8 @@ export interface StoreCapabilities {
   readonly largeSlotStreaming: false;
   /** Reads do not wait for the owner, and still see only whole commits. */
   readonly concurrentReaders: boolean;
+  /** It finds messages and titles by their words. A store that does not say so does not. */
+  readonly search?: boolean;
 }
 
 /** All that a store reaches the world through. */

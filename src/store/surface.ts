@@ -16,6 +16,7 @@ import type { Holder } from "./holder.ts";
 import { type OptionRules, readConfig, StoreLife } from "./lifecycle.ts";
 import { type Operation, OperationPath, onlyJournal, type StoreSteps } from "./operation.ts";
 import { copyInside } from "./past.ts";
+import { searchChecks, searchPage } from "./search.ts";
 import type * as S from "./store.ts";
 
 /**
@@ -168,17 +169,17 @@ export class StoreSurface implements S.SessionStore {
   }
 
   readEvents(key: S.SessionKey, range: S.Range) {
-    const act = () => this.#backend.readEvents(key, bounded(range));
+    const act = () => this.#backend.readEvents(key, check.bounded(range));
     return this.#readSession("readEvents", key, act, () => check.checkEventId(range.after));
   }
 
   readTurns(key: S.SessionKey, range: S.BackwardRange) {
-    const act = () => this.#backend.readTurns(key, bounded(range));
+    const act = () => this.#backend.readTurns(key, check.bounded(range));
     return this.#readSession("readTurns", key, act, () => check.checkEventId(range.before));
   }
 
   readMessages(key: S.SessionKey, range: S.Range) {
-    const act = () => this.#backend.readMessages(key, bounded(range));
+    const act = () => this.#backend.readMessages(key, check.bounded(range));
     return this.#readSession("readMessages", key, act, () => check.checkEventId(range.after));
   }
 
@@ -200,6 +201,11 @@ export class StoreSurface implements S.SessionStore {
       const { sessions, damaged, continuesAfter: last } = listed.value;
       return ok({ sessions, damaged, nextCursor: last === null ? null : writeCursor(last) });
     });
+  }
+
+  search(tenantId: TenantId, request: S.SearchRequest, page: S.ListPage) {
+    const act = () => searchPage(this.#backend, tenantId, request, page);
+    return this.#path.read("search", searchChecks(tenantId, request, page), act);
   }
 
   tenants() {
@@ -244,7 +250,7 @@ export class StoreSurface implements S.SessionStore {
 
   readJournal(tenantId: TenantId, query: S.JournalQuery) {
     const checks = [() => check.checkTenant(tenantId), () => check.checkQuery(query)];
-    const act = () => this.#backend.readJournal(tenantId, bounded(query));
+    const act = () => this.#backend.readJournal(tenantId, check.bounded(query));
     return this.#path.read("readJournal", checks, act);
   }
 
@@ -388,7 +394,3 @@ export class StoreSurface implements S.SessionStore {
 const NO_FAULTS = Promise.resolve(ok<readonly S.StoreFault[]>([]));
 
 const HASH = /^[0-9a-f]{64}$/;
-
-function bounded<Page extends { readonly limit: number }>(page: Page): Page {
-  return { ...page, limit: check.pageRows(page.limit) };
-}

@@ -392,3 +392,9 @@ export const SESSIONS_SEARCHED_MAX = 10_000;
 
 /** A prompt that a command reads from its input; a server takes less than that. */
 export const PROMPT_INPUT_BYTES_MAX = 8 * 1_024 * 1_024;
+
+/**
+ * A search for one who does not see all sessions is answered after a multiple of this: so its time
+ * does not tell how much was passed over. In that time tens of thousands of messages are.
+ */
+export const SEARCH_ANSWER_STEP_MS = 100;

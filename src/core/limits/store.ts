@@ -139,3 +139,48 @@ export const VACUUM_STEP_PAGES_MAX = 256;
 
 /** Free pages that a database keeps for what comes next. */
 export const VACUUM_KEPT_PAGES_MAX = 64;
+
+/** What is searched of one message: behind so many pages a word says little of it. */
+export const SEARCH_TEXT_CHARS_MAX = 64 * 1_024;
+
+/** And of the messages of one commit, which is made while others wait. */
+export const SEARCH_COMMIT_CHARS_MAX = 256 * 1_024;
+
+/** A word is found by its first characters; what goes on for longer is a key, or a picture. */
+export const SEARCH_WORD_CHARS_MAX = 64;
+
+/** Parts of a word such as `fixLoginBug` by which it is found, too. */
+export const SEARCH_WORD_PARTS_MAX = 8;
+
+/** A query and its words: each of them is looked up by itself. */
+export const SEARCH_QUERY_CHARS_MAX = 512;
+export const SEARCH_QUERY_WORDS_MAX = 16;
+
+/** Pairs of a run of Chinese or Japanese that are looked up; the text itself tells the rest. */
+export const SEARCH_QUERY_PAIRS_MAX = 16;
+
+/** A shorter word is found as a whole word only: too many begin with it. */
+export const SEARCH_BEGINNING_CHARS_MIN = 3;
+
+/** What is shown of a message around what was found in it, and of that before the first word. */
+export const SEARCH_EXCERPT_CHARS_MAX = 240;
+export const SEARCH_EXCERPT_BEFORE_CHARS = 48;
+
+/** Words marked in one message, of which those in the excerpt are shown. */
+export const SEARCH_MARKS_MAX = 512;
+
+/** Entries of the index that one call to the store looks at: some milliseconds of its thread. */
+export const SEARCH_ENTRIES_READ_MAX = 10_000;
+
+/** What those of them may weigh that are read whole; one is always read. */
+export const SEARCH_READ_BYTES_MAX = 4 * 1_024 * 1_024;
+
+/** Messages that one step of building an index reads, and what they may weigh. */
+export const SEARCH_STEP_MESSAGES_MAX = 256;
+export const SEARCH_STEP_BYTES_MAX = 256 * 1_024;
+
+/** Such calls of one search. What is left after them is for its next page. */
+export const SEARCH_CALLS_MAX = 100;
+
+/** The longest pause between two such steps, in which the store's thread serves its calls. */
+export const SEARCH_PAUSE_MS_MAX = 100;

@@ -13,6 +13,7 @@ import { midTurnRoutes } from "./mid-turn.ts";
 import { cancelRoute, pendingPromptsRoutes, promptRoute, turnRoutes } from "./prompts.ts";
 import { referenceRoutes } from "./reference.ts";
 import { branchRoute, loadRoute, resumeRoute } from "./restore.ts";
+import { searchRoute } from "./search.ts";
 import {
   type ActivityReport,
   capabilitiesRoute,
@@ -65,6 +66,7 @@ const ROUTES: readonly ((daemon: Daemon) => Route | readonly Route[])[] = [
   tokensRoutes,
   listRoutes,
   allSessionsRoute,
+  searchRoute,
   openAsksRoute,
   batchDeleteRoutes,
   tenantEventsRoute,

@@ -20,9 +20,8 @@ const states = z
   .transform((text): unknown[] => text.split(","))
   .pipe(listOf(state, SESSION_STATES.length));
 
-const query = z.object({
-  size: z.string().optional(),
-  cursor: z.string().optional(),
+/** Which sessions are meant; all conditions have to hold. */
+export const SESSION_CONDITIONS = {
   workspace: z.string().min(1).optional(),
   status: states.optional(),
   closed: z.enum(["true", "false"]).optional(),
@@ -30,7 +29,18 @@ const query = z.object({
   name: sessionName.optional(),
   agent: z.string().min(1).max(AGENT_NAME_CHARS_MAX).optional(),
   text: z.string().min(1).max(OPTION_TEXT_CHARS_MAX).optional(),
-});
+} as const;
+
+/** What is wrong with one of them has a code of its own. */
+export const SESSION_CODES = { name: "invalid_session_name" } as const;
+
+/** Which page of a list is meant. */
+export const PAGE_FIELDS = {
+  size: z.string().optional(),
+  cursor: z.string().optional(),
+} as const;
+
+const query = z.object({ ...PAGE_FIELDS, ...SESSION_CONDITIONS });
 
 /** Lists the sessions of all workspaces that the caller sees, the last used first. Ours. */
 export function allSessionsRoute(daemon: Daemon): Route {
@@ -55,10 +65,23 @@ export function allSessionsRoute(daemon: Daemon): Route {
 }
 
 async function readWanted(daemon: Daemon, request: ServerRequest<unknown>) {
-  const { caller } = request;
-  const read = readQuery(query, request.query, { name: "invalid_session_name" });
+  const read = readQuery(query, request.query, SESSION_CODES);
   if (!read.ok) return read;
-  const { size, cursor, workspace, status, closed, user, name, agent, text } = read.value;
+  const { size, cursor } = read.value;
+  const sessions = await sessionsMeant(daemon, request, read.value);
+  if (!sessions.ok) return sessions;
+  return ok({ ...sessions.value, limit: limitOf(size), cursor: cursor || null });
+}
+
+type SessionConditions = z.output<z.ZodObject<typeof SESSION_CONDITIONS>>;
+
+/** The filter for the store, and what a store cannot filter by. */
+export async function sessionsMeant(
+  daemon: Daemon,
+  request: ServerRequest<unknown>,
+  { workspace, status, closed, user, name, agent, text }: SessionConditions,
+) {
+  const { caller } = request;
   const inside = await insideOf(daemon, request, workspace);
   if (!inside.ok) return inside;
   const filter: ListFilter = {
@@ -72,7 +95,7 @@ async function readWanted(daemon: Daemon, request: ServerRequest<unknown>) {
   };
   const keeps = (row: StoredRecord) =>
     status === undefined || status.includes(daemon.sessions.summaryOf(caller, row).status);
-  return ok({ filter, keeps, limit: limitOf(size), cursor: cursor || null });
+  return ok({ filter, keeps });
 }
 
 /**

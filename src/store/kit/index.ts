@@ -17,6 +17,7 @@ import { RECORD } from "./record.ts";
 import { REMOVAL, TENANT_REMOVAL } from "./removal.ts";
 import { CUT, REOPENING } from "./reopening.ts";
 import { COPY, ROUND_TRIP } from "./round-trip.ts";
+import { SEARCH } from "./search.ts";
 import { CheckStage } from "./stage.ts";
 import { BLOB, JOURNAL, TENANT } from "./tenant.ts";
 
@@ -60,6 +61,7 @@ const CHECKS: readonly StoreCheck[] = [
   ...TENANT_REMOVAL,
   ...RECORD,
   ...BRANCH,
+  ...SEARCH,
 ];
 
 /**

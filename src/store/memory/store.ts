@@ -14,8 +14,10 @@ import { checkCut, checkPosition } from "../check.ts";
 import { describeHolder, type Holder, mayTake } from "../holder.ts";
 import { storeContract } from "../lifecycle.ts";
 import type { StoreSteps } from "../operation.ts";
+import type { SearchRange, SearchTerms } from "../search.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
+import { foundIn } from "./search.ts";
 import { MemorySession, MemoryTenant } from "./tenant.ts";
 
 /**
@@ -26,7 +28,7 @@ export function memoryStore(
   snapshotBytesLimit: number = COMMIT_BYTES_MAX,
   steps: StoreSteps = {},
 ): S.SessionStore {
-  const contract = storeContract("memory", {}, snapshotBytesLimit);
+  const contract = storeContract("memory", {}, snapshotBytesLimit, true);
   return new StoreSurface(contract, {}, new MemoryBackend(), steps);
 }
 
@@ -122,6 +124,13 @@ export class MemoryBackend implements Backend {
     const last = records.length > limit ? records[limit - 1] : undefined;
     const sessions = records.slice(0, limit);
     return ok({ sessions, damaged: [], continuesAfter: last ?? null });
+  }
+
+  async search(tenantId: TenantId, terms: SearchTerms, range: SearchRange) {
+    const sessions = [...this.#known(tenantId).sessions.values()].filter(({ record }) =>
+      isListed(record, terms.filter),
+    );
+    return ok(foundIn(sessions, terms, range));
   }
 
   async tenants() {

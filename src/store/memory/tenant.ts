@@ -1,5 +1,6 @@
 import type { SessionId } from "../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../core/result.ts";
+import { type SearchedMessage, searchedMessage } from "../../core/search/message.ts";
 import { type DocumentQuery, type DocumentRow, type DocumentText, pageOf } from "../backend.ts";
 import { type Position, trimmedThrough } from "../check.ts";
 import type { Holder } from "../holder.ts";
@@ -197,6 +198,16 @@ export class MemorySession {
       later.map((text, index) => ({ id: after + index + 1, text })),
       limit,
     );
+  }
+
+  /** What is searched of it: its messages, and its title under the number 0. */
+  *searched(): Generator<readonly [messageId: number, message: SearchedMessage]> {
+    const { displayName: text, updatedAtMs: atMs } = this.#record;
+    if (text !== null) yield [0, { role: "title", text, turnId: null, atMs }];
+    for (const [index, text] of this.#messages.entries()) {
+      const message = searchedMessage(text);
+      if (message !== null) yield [index + 1, message];
+    }
   }
 
   readSlots(): S.SlotSet {

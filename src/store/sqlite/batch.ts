@@ -7,6 +7,7 @@ import type { TenantDatabase } from "./database.ts";
 import { step } from "./failpoint.ts";
 import * as rows from "./row.ts";
 import { INSERT_RUN, runValues, type SessionRow } from "./row.ts";
+import { SearchIndex } from "./search-index.ts";
 
 /** Events of one session that wait for their row. */
 interface OpenRun {
@@ -27,6 +28,7 @@ export class WriteBatch {
   /** Sessions that were opened in this batch, and the terms under which; null if given up. */
   readonly claims = new Map<string, number | null>();
   readonly counters: Counters;
+  readonly search: SearchIndex;
   readonly #cache: SessionCache;
   readonly #runs = new Map<number, OpenRun>();
   readonly #read = new Map<string, rows.SessionRow>();
@@ -37,6 +39,7 @@ export class WriteBatch {
     this.db = db;
     this.mayTakeLong = mayTakeLong;
     this.counters = new Counters(db);
+    this.search = new SearchIndex(db);
     this.#cache = db.sessions;
   }
 
@@ -123,6 +126,8 @@ export class WriteBatch {
   flush() {
     for (const number of [...this.#runs.keys()]) this.writeEvents(number);
     step("sqlite-after-events");
+    this.search.flush();
+    step("sqlite-after-search");
     this.counters.flush();
     for (const session of this.#changed.values()) {
       const { sessionId, number } = session;

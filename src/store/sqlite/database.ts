@@ -81,6 +81,11 @@ export class TenantDatabase {
       .filter(isRow);
   }
 
+  /** The rows one by one, for a caller that may not need all of them. */
+  rows(sql: string, ...values: readonly unknown[]): Generator<SqlRow> {
+    return this.#rows(sql, values);
+  }
+
   /** As many rows as a page may have; the statement is not run to its end. */
   page(limit: number, sql: string, ...values: readonly unknown[]): Page<SqlRow> {
     return pageOf(this.#rows(sql, values), limit);
@@ -108,6 +113,16 @@ export class TenantDatabase {
   /** Everything in one transaction; a throw takes all of it back. */
   transaction<Value>(mode: "deferred" | "immediate", work: () => Value): Value {
     return this.#db.transaction(work)[mode]();
+  }
+
+  /** Within a transaction: a throw takes back this part of it, and no more. */
+  part<Value>(work: () => Value): Value {
+    return this.#db.transaction(work)();
+  }
+
+  /** Statements without values and answers, one after the other. */
+  execute(sql: string) {
+    this.#db.exec(sql);
   }
 
   /** Whether it can give free pages back in steps; one of an earlier version cannot. */

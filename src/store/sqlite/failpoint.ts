@@ -6,6 +6,7 @@ export const SQLITE_FAILPOINTS = [
   "sqlite-before-transaction",
   "sqlite-after-session",
   "sqlite-after-events",
+  "sqlite-after-search",
   "sqlite-after-journal",
   "sqlite-after-slots",
   "sqlite-after-messages",
@@ -23,10 +24,10 @@ export const SQLITE_FAILPOINTS = [
   "sqlite-after-tenant-removal",
 ] as const;
 
-/** The steps that only a branch has; tests of branches kill it there. */
-const BRANCH_FAILPOINTS = ["sqlite-amid-copy"] as const;
+/** The steps of a branch and of an index that is built; tests of those kill it there. */
+const OTHER_FAILPOINTS = ["sqlite-amid-copy", "sqlite-amid-index"] as const;
 
-type Failpoint = (typeof SQLITE_FAILPOINTS | typeof BRANCH_FAILPOINTS)[number];
+type Failpoint = (typeof SQLITE_FAILPOINTS | typeof OTHER_FAILPOINTS)[number];
 
 export function step(name: Failpoint) {
   failpoint(name);

@@ -2,7 +2,7 @@ import Database from "better-sqlite3";
 import { afterAll, describe, expect, it } from "vitest";
 import * as sample from "../kit/sample.ts";
 import type { ListFilter } from "../store.ts";
-import { listQuery } from "./read.ts";
+import { listQuery } from "./list.ts";
 import { MIGRATIONS } from "./schema.ts";
 
 /**

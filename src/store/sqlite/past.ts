@@ -139,7 +139,7 @@ function nextTurns(
 
 function write(
   batch: WriteBatch,
-  { branch, step }: Branching,
+  { branch, source, step }: Branching,
   messages: readonly S.StoredText[],
   turns: readonly NewTurn[],
 ): S.PastCopied {
@@ -148,6 +148,8 @@ function write(
   for (const { id, text } of messages) {
     db.run(INSERT_MESSAGE, number, id, text, rows.checksum(text, id));
   }
+  const through = messages.at(-1)?.id ?? branch.messageCount;
+  batch.search.share(source.number, number, { after: branch.messageCount, through });
   failpoint("sqlite-amid-copy");
   const written = turns.filter(({ isEmpty }) => !isEmpty);
   let { turnCount } = branch;

@@ -170,6 +170,12 @@ export function readSession(row: SqlRow): Result<SessionRow> {
   });
 }
 
+/** Whose session it is comes first: a foreign one is not damaged, only foreign. */
+export function believed(row: SqlRow): Result<SessionRow> {
+  if (row.store_id === STORE_ID) return readSession(row);
+  return fail("resume_mismatch", { stored: String(row.store_id), active: STORE_ID });
+}
+
 /** What others are shown of a row. */
 export function recordOf(row: SessionRow): Result<StoredRecord> {
   const { number, storeId, manifest, slotCount, ...record } = row;

@@ -1,4 +1,14 @@
 /**
+ * The index of a search. It holds words and in which texts they are, and no text: so it can be made
+ * anew from the messages at any time.
+ */
+export const SEARCH_WORDS = `
+  CREATE VIRTUAL TABLE search_words USING fts5(
+    words, content='', contentless_delete=1, detail=none, tokenize='ascii'
+  );
+`;
+
+/**
  * The shape of one tenant's database, as numbered steps. A step that has been released is never
  * changed; the next one is added. SQLite's `user_version` says how many have been taken.
  *
@@ -139,5 +149,24 @@ export const MIGRATIONS: readonly string[] = [
     ON sessions (name, updated_at_ms DESC, session_id, audience) WHERE name IS NOT NULL;
   CREATE INDEX sessions_by_agent
     ON sessions (agent, updated_at_ms DESC, session_id) WHERE agent IS NOT NULL;
+  `,
+  // Which text is which message of which session: a branch shares the texts of its source. The
+  // message 0 is the title. What is due is indexed in the background, from after the one number
+  // through the other.
+  `
+  ${SEARCH_WORDS}
+  CREATE TABLE search_places (
+    number INTEGER NOT NULL,
+    message_id INTEGER NOT NULL,
+    text_id INTEGER NOT NULL,
+    PRIMARY KEY (number, message_id)
+  ) WITHOUT ROWID;
+  CREATE INDEX search_places_by_text ON search_places (text_id, number, message_id);
+  CREATE TABLE search_due (
+    number INTEGER PRIMARY KEY,
+    after_id INTEGER NOT NULL,
+    through_id INTEGER NOT NULL
+  );
+  INSERT INTO search_due SELECT number, -1, message_count FROM sessions;
   `,
 ];

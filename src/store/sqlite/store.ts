@@ -40,7 +40,7 @@ export function sqliteStore(
   snapshotBytesLimit: number = COMMIT_BYTES_MAX,
   steps: StoreSteps = {},
 ): S.SessionStore {
-  const contract = storeContract(STORE_ID, OPTIONS, snapshotBytesLimit);
+  const contract = storeContract(STORE_ID, OPTIONS, snapshotBytesLimit, true);
   return new StoreSurface(contract, OPTIONS, sqliteBackend(), steps);
 }
 

@@ -53,6 +53,7 @@ function create(batch: WriteBatch, key: S.SessionKey, created: S.NewSession): Re
   const entries = mayApply(batch, fresh, commit);
   if (!entries.ok) return entries;
   batch.insert(fresh);
+  if (record.displayName !== null) batch.search.addTitle(fresh);
   step("sqlite-after-session");
   if (isThisProcess(holder)) batch.claims.set(sessionId, fresh.term);
   const { revision } = apply(batch, fresh, { ...commit, journal: entries.value });
@@ -176,6 +177,7 @@ function apply(batch: WriteBatch, session: rows.SessionRow, change: S.Commit): r
   step("sqlite-after-journal");
   const lastEventId = session.lastEventId + change.events.length;
   const appended = { ...session, ...change.record, lastEventId };
+  if (appended.displayName !== session.displayName) batch.search.addTitle(appended);
   const next = change.snapshot ? snapshot(batch, appended, change.snapshot) : appended;
   if (change.snapshot || change.record) batch.change(next);
   else batch.append(next);
@@ -197,6 +199,7 @@ function snapshot(batch: WriteBatch, session: rows.SessionRow, change: S.Snapsho
     messageCount += 1;
     db.run(INSERT_MESSAGE, number, messageCount, text, rows.checksum(text, messageCount));
   }
+  batch.search.addMessages(number, session.messageCount, change.messages);
   step("sqlite-after-messages");
   if (change.turn) {
     const { firstId, lastId, text } = change.turn;
@@ -236,6 +239,7 @@ function remove(batch: WriteBatch, { sessionId }: S.SessionKey, claim: Claim): R
   const may = mayClaim(batch, holder, claim);
   if (!may.ok) return may;
   appendEntries(batch, may.value);
+  batch.search.forget(number);
   for (const table of SESSION_TABLES) {
     batch.db.run(`DELETE FROM ${table} WHERE number = ?`, number);
     step("sqlite-amid-removal");

@@ -36,6 +36,7 @@ import { clearAway, Handles, MovedDatabase, takeAway } from "./handles.ts";
 import { isAlone, markClosed, markOpen, noteClosed, noteOpen } from "./openers.ts";
 import { isRead, type READS } from "./read.ts";
 import { Reading } from "./reading.ts";
+import { hasDue, Indexing } from "./search-build.ts";
 import { serve } from "./thread.ts";
 import { Vacuuming } from "./vacuum.ts";
 import { WRITES } from "./write.ts";
@@ -71,6 +72,7 @@ const handles = new Handles(
     removeDrafts(dirname(file));
     const database = new TenantDatabase(file, "write");
     markOpen(database, durability, opener, randomUUID);
+    if (hasDue(database)) indexing.begin(file);
     return database;
   },
   (database) => markClosed(database, opener),
@@ -81,6 +83,8 @@ const condition = new StoreCondition(root);
 const reading = new Reading(root, condition);
 
 const vacuuming = new Vacuuming(handles);
+
+const indexing = new Indexing(handles);
 
 /** Databases whose logs may have grown. */
 const written = new Set<string>();
@@ -93,6 +97,7 @@ if (parentPort) serve(parentPort, work, end);
 /** Gives up what is still owned, so that the next store over this directory need not wait. */
 function end() {
   vacuuming.end();
+  indexing.end();
   for (const [tenantId, sessions] of owned) {
     const releases = [...sessions].map(([sessionId, term], n) => {
       return { n, op: "release", args: [{ tenantId, sessionId }, term] };
@@ -228,6 +233,7 @@ function transact(
   }
   owned.set(tenantId, sessions);
   if (group.some(({ op }) => op === "remove")) vacuuming.begin(file);
+  if (batch.search.hasDue) indexing.begin(file);
   return answers;
 }
 

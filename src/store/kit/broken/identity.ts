@@ -1,4 +1,4 @@
-import { DONE, ok } from "../../../core/result.ts";
+import { DONE, fail, ok } from "../../../core/result.ts";
 import type { NewSession, SessionKey, SessionStore, StoredRecord } from "../../store.ts";
 import { entry, holder, sessionId } from "../sample.ts";
 import { altered } from "./altered.ts";
@@ -312,3 +312,30 @@ export function revivesTenants(): SessionStore {
     },
   }));
 }
+
+/** Finds what is private. */
+export function findsWhatIsPrivate(): SessionStore {
+  return altered((store) => ({
+    async search(tenantId, { query, filter }, page) {
+      const { visibleTo: _, ...rest } = filter;
+      return (await store.search?.(tenantId, { query, filter: rest }, page)) ?? NOT_FOUND;
+    },
+  }));
+}
+
+/** Takes private hits out of a page that it has found, so that its cursor tells of them. */
+export function hidesAfterPaging(): SessionStore {
+  return altered((store) => ({
+    async search(tenantId, { query, filter }, page) {
+      const { visibleTo, ...rest } = filter;
+      const found = await store.search?.(tenantId, { query, filter: rest }, page);
+      if (!found?.ok || visibleTo === undefined) return found ?? NOT_FOUND;
+      const hits = found.value.hits.filter(({ session: { audience } }) => {
+        return audience === null || (visibleTo !== null && audience.includes(visibleTo));
+      });
+      return { ok: true, value: { ...found.value, hits } };
+    },
+  }));
+}
+
+const NOT_FOUND = fail("search_unavailable");

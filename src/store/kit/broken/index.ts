@@ -256,6 +256,16 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     by: ["W1", "W6"],
     saying: /2 !== 3/,
   },
+  "finds what is private": {
+    store: identity.findsWhatIsPrivate,
+    by: ["F3"],
+    saying: /what bob has changes what ada gets/,
+  },
+  "tells of private hits by its cursor": {
+    store: identity.hidesAfterPaging,
+    by: ["F3"],
+    saying: /what bob has changes what ada gets/,
+  },
   "loses documents between two pages": {
     store: loss.losesDocumentsBetweenPages,
     by: ["N21"],

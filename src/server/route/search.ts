@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { ok } from "../../core/result.ts";
+import type { Hit } from "../../store/store.ts";
+import type { FoundMessage } from "../../wire/found-message.ts";
+import type { Daemon } from "../daemon.ts";
+import { answerTo, json, refused } from "../http/answer.ts";
+import { readQuery } from "../http/request-schema.ts";
+import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
+import { PAGE_FIELDS, SESSION_CONDITIONS, sessionsMeant } from "./all-sessions.ts";
+import { limitOf } from "./sessions.ts";
+
+const query = z.object({ q: z.string(), ...PAGE_FIELDS, ...SESSION_CONDITIONS });
+
+/** Finds what was said in the sessions that the caller sees, the newest first. Ours. */
+export function searchRoute(daemon: Daemon): Route {
+  return route({
+    method: "GET",
+    path: "/search",
+    needs: "session:read",
+    async handle(request) {
+      const wanted = await readWanted(daemon, request);
+      if (!wanted.ok) return refused(wanted.refusal);
+      const { keeps, page, ...search } = wanted.value;
+      const { sessions } = daemon;
+      const { caller } = request;
+      return answerTo(await sessions.search(caller, search, page), (found) => {
+        const hits = found.hits.filter(({ session }) => keeps(session));
+        return json(200, {
+          hits: hits.map((hit) => foundMessage(sessions, caller, hit)),
+          ...(found.nextCursor !== null && { nextCursor: found.nextCursor }),
+          ...(found.isIndexing && { indexing: true }),
+        });
+      });
+    },
+  });
+}
+
+async function readWanted(daemon: Daemon, request: ServerRequest<unknown>) {
+  const read = readQuery(query, request.query);
+  if (!read.ok) return read;
+  const { q, size, cursor } = read.value;
+  const sessions = await sessionsMeant(daemon, request, read.value);
+  if (!sessions.ok) return sessions;
+  const page = { limit: limitOf(size), cursor: cursor || null };
+  return ok({ ...sessions.value, query: q, page });
+}
+
+function foundMessage(
+  sessions: Daemon["sessions"],
+  caller: Caller,
+  { session, role, turnId, atMs, excerpt }: Hit,
+): FoundMessage {
+  const shown = sessions.summaryOf(caller, session);
+  const { sessionId, workspaceCwd, displayName, createdBy, status, closed, updatedAt } = shown;
+  return {
+    session: {
+      sessionId,
+      workspaceCwd,
+      status,
+      updatedAt,
+      ...(displayName !== undefined && { displayName }),
+      ...(createdBy !== undefined && { createdBy }),
+      ...(closed && { closed }),
+    },
+    role,
+    ...(turnId !== null && { turnId }),
+    at: new Date(atMs).toISOString(),
+    snippet: excerpt.text,
+    marks: excerpt.marks,
+  };
+}
