@@ -32,6 +32,7 @@ const COMMANDS: Readonly<Record<CommandName, CommandMain>> = {
   policy: async (args) => (await import("./commands/policy.ts")).policy(args),
   prices: async (args) => (await import("./commands/prices.ts")).prices(args),
   queue: async (args) => (await import("./commands/session/at-work.ts")).queue(args),
+  reindex: async (args) => (await import("./commands/upkeep.ts")).reindex(args),
   rename: async (args) => (await import("./commands/session/care.ts")).rename(args),
   repair: async (args) => (await import("./commands/stored-sessions.ts")).repair(args),
   restart: async (args) => (await import("./commands/server-life.ts")).restart(args),

@@ -1,5 +1,6 @@
 import { type JsonObject, stringAt } from "../core/json.ts";
 import type { SessionState } from "../core/status.ts";
+import type { FoundMessage } from "../wire/found-message.ts";
 import type { NewSessionFields } from "../wire/new-session.ts";
 import type { ListedAsk, LiveSummary, SessionSummary } from "../wire/session-summary.ts";
 import { AskHandle, choicesOf } from "./ask-handle.ts";
@@ -52,6 +53,8 @@ export interface ListedWorkspace {
   readonly trusted: boolean;
 }
 
+type Condition = readonly [name: string, value: string];
+
 /** A Fermata server, as one of its clients. It holds no connection until something is asked. */
 export class Fermata {
   readonly #transport: Transport;
@@ -87,6 +90,14 @@ export class Fermata {
       at: (id) => new SessionHandle(this.#transport, id),
       list: (query) => this.#list(query),
     };
+  }
+
+  /**
+   * What was said in all sessions, and their titles, by the words in it: the newest first, page by
+   * page as it is read. All words have to be there; nothing in them is an operator.
+   */
+  search(words: string, query: SessionQuery = {}): AsyncGenerator<FoundMessage> {
+    return this.#listed("/search", "hits", query, [["q", words]]);
   }
 
   /** What the server is and offers; `fermataVersion` is its version. */
@@ -129,9 +140,18 @@ export class Fermata {
     return new SessionHandle(this.#transport, String(sessionId));
   }
 
-  async *#list({ signal, ...query }: SessionQuery = {}): AsyncGenerator<ListedSummary> {
+  #list(query: SessionQuery = {}): AsyncGenerator<ListedSummary> {
+    return this.#listed("/sessions", "sessions", query);
+  }
+
+  #listed<Row>(
+    path: string,
+    field: string,
+    { signal, ...query }: SessionQuery,
+    more: readonly Condition[] = [],
+  ): AsyncGenerator<Row> {
     const conditions = Object.entries(query).map(([name, value]) => [name, `${value}`] as const);
-    yield* this.#pages<ListedSummary>("/sessions", "sessions", conditions, signal);
+    return this.#pages(path, field, [...conditions, ...more], signal);
   }
 
   async *#asks({ signal }: CallSettings = {}): AsyncGenerator<AskHandle> {
@@ -149,7 +169,7 @@ export class Fermata {
   async *#pages<Row>(
     path: string,
     field: string,
-    conditions: readonly (readonly [string, string])[],
+    conditions: readonly Condition[],
     signal?: AbortSignal,
   ): AsyncGenerator<Row> {
     const query = new URLSearchParams(Object.fromEntries(conditions));

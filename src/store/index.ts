@@ -1,6 +1,9 @@
 /** What stores are made of and held by, as `fermata/store`. */
 
 export { DONE, fail, ok, type Result } from "../core/result.ts";
+export { type Excerpt, excerptOf } from "../core/search/excerpt.ts";
+export { type SearchedMessage, searchEntries, searchedMessage } from "../core/search/message.ts";
+export { readSought, type Sought, type Term } from "../core/search/query.ts";
 export { caseSafe, idOfCaseSafe } from "../platform/case-safe.ts";
 export type {
   Backend,
@@ -54,6 +57,7 @@ export {
 export { SessionLocator } from "./locator.ts";
 export type { StoreSteps } from "./operation.ts";
 export { type Redacted, type Redaction, redactCommit } from "./redaction.ts";
+export type { FoundRows, SearchPosition, SearchRange, SearchTerms } from "./search.ts";
 export { SecretGuard } from "./secret.ts";
 export type { SecretPatterns } from "./secret-filter.ts";
 export type * from "./store.ts";

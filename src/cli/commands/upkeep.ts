@@ -5,12 +5,13 @@ import { missingSessions } from "../../session/health/missing-sessions.ts";
 import { missingTenants } from "../../session/health/missing-tenants.ts";
 import { SessionLocator } from "../../store/index.ts";
 import { tenantsFolder } from "../../store/sqlite/database.ts";
+import { reindexTenants } from "../../store/sqlite/search-build.ts";
 import { type Vacuumed, vacuumTenants } from "../../store/sqlite/vacuum.ts";
 import type { SessionKey } from "../../store/store.ts";
 import type { RowValues } from "../parse-row.ts";
 import { locatedFolder } from "../serve/store.ts";
 import { checkBundledStore } from "../store-marker.ts";
-import { MISSING, VACUUM } from "../table/care.ts";
+import { MISSING, REINDEX, VACUUM } from "../table/care.ts";
 import { type CommandOutput, inStore, runCommand, storeFolder, wrong } from "./data-command.ts";
 
 /** Lists the sessions that the store lacks. */
@@ -71,12 +72,9 @@ export function vacuum(args: readonly string[]): Promise<number> {
 }
 
 async function vacuumAll(data: string): Promise<Result<CommandOutput>> {
-  const own = await checkBundledStore(data);
-  if (!own.ok) return own;
-  const root = storeFolder(data);
-  const folder = tenantsFolder(root);
-  if (!existsSync(folder)) return fail("store_unavailable", { reason: `there is no ${folder}` });
-  const done = vacuumTenants(root, readdirSync(folder).toSorted());
+  const databases = await databasesOf(data);
+  if (!databases.ok) return databases;
+  const done = vacuumTenants(databases.value.root, databases.value.names);
   const lines = done.map(lineOf);
   const gained = done.reduce((sum, one) => sum + one.bytesBefore - one.bytesAfter, 0);
   const faults = done.flatMap(({ tenantId, fault }) =>
@@ -88,4 +86,37 @@ async function vacuumAll(data: string): Promise<Result<CommandOutput>> {
 
 function lineOf({ tenantId, bytesBefore, bytesAfter }: Vacuumed): string {
   return `${tenantId}: ${bytesBefore} -> ${bytesAfter} bytes`;
+}
+
+/** Makes the index of the search anew, for all tenants. */
+export function reindex(args: readonly string[]): Promise<number> {
+  const read = (_: unknown, [extra]: readonly string[]) => {
+    if (extra !== undefined) return wrong(`"${extra}" is too much`);
+    return ok(reindexAll);
+  };
+  return runCommand({ row: REINDEX, read }, args);
+}
+
+async function reindexAll(data: string): Promise<Result<CommandOutput>> {
+  const databases = await databasesOf(data);
+  if (!databases.ok) return databases;
+  const done = await reindexTenants(databases.value.root, databases.value.names);
+  const faults = done.flatMap(({ tenantId, fault }) =>
+    fault === null ? [] : [`The index of tenant ${tenantId} is not whole: ${fault}.`],
+  );
+  const whole = done.filter(({ fault }) => fault === null);
+  const lines = whole.map(({ tenantId, texts }) => `${tenantId}: ${texts} texts can be found`);
+  const shown = lines.length > 0 ? lines.join("\n") : undefined;
+  const exitCode = faults.length > 0 ? 1 : 0;
+  return ok({ ...(shown !== undefined && { shown }), notices: faults, exitCode });
+}
+
+/** The folders of all tenants of a data directory, in order. */
+async function databasesOf(data: string) {
+  const own = await checkBundledStore(data);
+  if (!own.ok) return own;
+  const root = storeFolder(data);
+  const folder = tenantsFolder(root);
+  if (!existsSync(folder)) return fail("store_unavailable", { reason: `there is no ${folder}` });
+  return ok({ root, names: readdirSync(folder).toSorted() });
 }

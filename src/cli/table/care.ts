@@ -79,6 +79,21 @@ server's health does not speak of them any more.
   exitCodes: { 1: "there are any" },
 } as const satisfies CommandRow;
 
+export const REINDEX = {
+  name: "reindex",
+  group: "Care of the data",
+  line: "Make the index of the search anew.",
+  usage: ["[--data DIR]"],
+  about: `Makes the index anew by which messages and titles are found, for all tenants, and says how
+many texts it has. It works beside a running server, in small steps between which the
+server goes on; until it is done a search may miss what is old. The server indexes by itself
+what is said and what an earlier version has left: this is for an index that is damaged,
+and to clear the words of deleted sessions from it at once.
+`,
+  options: { ...DATA_OPTIONS },
+  exitCodes: { 1: "the index of a tenant could not be made" },
+} as const satisfies CommandRow;
+
 export const VACUUM = {
   name: "vacuum",
   group: "Care of the data",

@@ -1,5 +1,5 @@
 import { AGENTS, EXTENSIONS, TRUST, WORKFLOWS } from "./agents.ts";
-import { BACKUP, MISSING, REPAIR, RESTORE, SEIZE, VACUUM } from "./care.ts";
+import { BACKUP, MISSING, REINDEX, REPAIR, RESTORE, SEIZE, VACUUM } from "./care.ts";
 import { AUDIT, CREDITS, JOIN, MEMBERS, POLICY, PRICES, TENANTS, TOKENS } from "./people.ts";
 import type { CommandRow } from "./row.ts";
 import { CONTEXT, LOGIN, RESTART, SERVE, STATUS, STOP } from "./servers.ts";
@@ -65,6 +65,7 @@ export const ROWS = [
   SEIZE,
   REPAIR,
   MISSING,
+  REINDEX,
   VACUUM,
 ] as const satisfies readonly CommandRow[];
 

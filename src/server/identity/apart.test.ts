@@ -72,6 +72,7 @@ describe("P8: what is another tenant's", () => {
     expect(seen(gone, names)).toEqual(seen(missing, none));
     const texts = [
       ...["/sessions", "/sessions?status=waiting", "/sessions?name=adas-name", "/asks", "/agents"],
+      "/search?q=ask",
       ...["/workspaces", "/members", "/tokens", "/capabilities", "/credits", "/credits/usage"],
       ...["/credits/statement", "/audit", `/audit?session=${names.sessionId}`],
       ...["/audit?format=ndjson", "/audit?format=csv"],

@@ -149,6 +149,7 @@ describe("P8: a private session of a colleague", () => {
       ...[`/workspace/${workspace}/sessions`, `/workspaces/${workspace}/sessions`],
       ...["/sessions", "/sessions?status=waiting", "/sessions?user=adaada", "/asks"],
       ...["/sessions?agent=echo", `/sessions?name=${SESSION_NAME}`],
+      ...["/search?q=say", "/search?q=say&user=adaada", "/search?q=say&size=1"],
       ...["/health?deep=1", "/audit", `/audit?session=${names.sessionId}`],
       ...["/audit?format=ndjson", "/audit?format=csv", "/credits/statement", "/credits/usage"],
     ];

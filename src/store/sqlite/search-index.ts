@@ -1,6 +1,7 @@
+import Database from "better-sqlite3";
 import { SEARCH_COMMIT_CHARS_MAX, SEARCH_TEXT_CHARS_MAX } from "../../core/limits.ts";
 import { searchEntries, searchedMessage } from "../../core/search/message.ts";
-import { isDamage, type TenantDatabase } from "./database.ts";
+import { isOfTheWorld, type TenantDatabase } from "./database.ts";
 import type { SessionRow } from "./row.ts";
 
 /** A text that waits for its place in the index. */
@@ -129,7 +130,8 @@ export class SearchIndex {
         this.#db.part(() => {});
       });
     } catch (thrown) {
-      if (!isDamage(thrown)) throw thrown;
+      // What is damaged in an index shows as almost anything: as a row that is there twice, too.
+      if (!(thrown instanceof Database.SqliteError) || isOfTheWorld(thrown)) throw thrown;
       otherwise();
     }
   }
