@@ -1,7 +1,7 @@
 import { type JsonObject, stringAt } from "../core/json.ts";
 import type { SessionState } from "../core/status.ts";
-import type { FoundMessage } from "../wire/found-message.ts";
 import type { NewSessionFields } from "../wire/new-session.ts";
+import type { SearchHit } from "../wire/search-hit.ts";
 import type { ListedAsk, LiveSummary, SessionSummary } from "../wire/session-summary.ts";
 import { AskHandle, choicesOf } from "./ask-handle.ts";
 import { SessionHandle } from "./session-handle.ts";
@@ -53,7 +53,7 @@ export interface ListedWorkspace {
   readonly trusted: boolean;
 }
 
-type Condition = readonly [name: string, value: string];
+type QueryField = readonly [name: string, value: string];
 
 /** A Fermata server, as one of its clients. It holds no connection until something is asked. */
 export class Fermata {
@@ -96,7 +96,7 @@ export class Fermata {
    * What was said in all sessions, and their titles, by the words in it: the newest first, page by
    * page as it is read. All words have to be there; nothing in them is an operator.
    */
-  search(words: string, query: SessionQuery = {}): AsyncGenerator<FoundMessage> {
+  search(words: string, query: SessionQuery = {}): AsyncGenerator<SearchHit> {
     return this.#listed("/search", "hits", query, [["q", words]]);
   }
 
@@ -148,7 +148,7 @@ export class Fermata {
     path: string,
     field: string,
     { signal, ...query }: SessionQuery,
-    more: readonly Condition[] = [],
+    more: readonly QueryField[] = [],
   ): AsyncGenerator<Row> {
     const conditions = Object.entries(query).map(([name, value]) => [name, `${value}`] as const);
     return this.#pages(path, field, [...conditions, ...more], signal);
@@ -169,7 +169,7 @@ export class Fermata {
   async *#pages<Row>(
     path: string,
     field: string,
-    conditions: readonly Condition[],
+    conditions: readonly QueryField[],
     signal?: AbortSignal,
   ): AsyncGenerator<Row> {
     const query = new URLSearchParams(Object.fromEntries(conditions));

@@ -2,7 +2,7 @@
  * The client of a Fermata server, for browsers and for Node 22 and later. It has one dependency,
  * `eventsource-parser`.
  */
-export type { FoundMessage } from "../wire/found-message.ts";
+export type { SearchHit } from "../wire/search-hit.ts";
 export type { AskChoice, AskHandle } from "./ask-handle.ts";
 export { type ClientFault, FermataError } from "./fault.ts";
 export {

@@ -72,6 +72,8 @@ const EXPECTED = `
   store_unavailable          503 later  Session/StoreUnavailable
   disk_quota_exceeded        507 later  Session/DiskQuotaExceeded
   disk_full                  507 later  Session/DiskFull
+  search_unavailable         501 never  Session/SearchUnavailable
+  invalid_search             400 never  Validation/SearchInvalid
   invalid_manifest           400 never  Validation/ManifestShapeInvalid
   invalid_store_input        400 never  Validation/StoreInputInvalid
   invalid_store_config       400 never  Validation/ConfigSchemaViolation

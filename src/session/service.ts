@@ -38,7 +38,6 @@ import {
   type OwnSessionsQuery,
 } from "./side/adoption.ts";
 import { PolicyAccess } from "./tenant/policy-access.ts";
-import { searchSessions } from "./view/search.ts";
 import { openAsksOf, summaryOfLive, summaryOfStored } from "./view/summary.ts";
 import type { SessionWorld } from "./world.ts";
 
@@ -205,7 +204,7 @@ export class SessionService {
 
   /** A page of what was said in the sessions that the viewer sees, the newest first. */
   search(viewer: Viewer, request: SearchRequest, page: ListPage): Promise<Result<FoundPage>> {
-    return searchSessions(this.#world, viewer, request, page);
+    return this.#host.reads.search(viewer, request, page);
   }
 
   /** A session of a list, with what is known of it in memory. */

@@ -177,6 +177,22 @@ describe("the client of a server", { timeout: 60_000 }, () => {
     expect(await fermata.capabilities()).toMatchObject({ fermataVersion: expect.any(String) });
   });
 
+  it("finds what was said, page by page, with the words that were found marked", async () => {
+    const fermata = client();
+    const session = await fermata.sessions.create();
+    for (const n of [1, 2, 3]) await (await session.prompt(`say Zeppelin ${n}`)).verdict;
+    const found: string[] = [];
+    for await (const hit of fermata.search("zepp 2", { size: 1 })) {
+      expect(hit.session.sessionId).toBe(session.id);
+      const marked = hit.marks.map(([start, end]) => hit.snippet.slice(start, end));
+      found.push(`${hit.role}: ${marked.join(" ")}`);
+    }
+    expect(found).toEqual(["assistant: Zeppelin 2", "user: Zeppelin 2"]);
+    const none = fermata.search("zeppelin 4 AND NOT").next();
+    expect(await none).toEqual({ done: true, value: undefined });
+    await expect(fermata.search("*").next()).rejects.toMatchObject({ code: "invalid_search" });
+  });
+
   it("watches all sessions", async () => {
     const fermata = client();
     const made = await fermata.sessions.create();

@@ -150,7 +150,7 @@ export const SEARCH_COMMIT_CHARS_MAX = 256 * 1_024;
 export const SEARCH_WORD_CHARS_MAX = 64;
 
 /** Parts of a word such as `fixLoginBug` by which it is found, too. */
-export const SEARCH_WORD_PARTS_MAX = 8;
+export const SEARCH_WORD_HUMPS_MAX = 8;
 
 /** A query and its words: each of them is looked up by itself. */
 export const SEARCH_QUERY_CHARS_MAX = 512;

@@ -15,7 +15,7 @@ export interface Excerpt {
   readonly marks: readonly Mark[];
 }
 
-export type Mark = readonly [start: number, end: number];
+type Mark = readonly [start: number, end: number];
 
 /** The excerpt that shows the most of what is sought; null if the text has not all of it. */
 export function excerptOf(text: string, sought: Sought): Excerpt | null {
@@ -36,7 +36,7 @@ export function excerptOf(text: string, sought: Sought): Excerpt | null {
   };
 }
 
-interface Finding {
+interface FoundTerm {
   readonly start: number;
   readonly end: number;
   /** Which of the terms it is. */
@@ -44,8 +44,8 @@ interface Finding {
 }
 
 /** Null if one of the terms is not there. */
-function findingsIn(text: string, sought: Sought): readonly Finding[] | null {
-  const findings: Finding[] = [];
+function findingsIn(text: string, sought: Sought): readonly FoundTerm[] | null {
+  const findings: FoundTerm[] = [];
   const missing = new Set(sought.keys());
   for (const word of wordsIn(text)) {
     if (findings.length >= SEARCH_MARKS_MAX && missing.size === 0) break;
@@ -61,7 +61,7 @@ function findingsIn(text: string, sought: Sought): readonly Finding[] | null {
 }
 
 /** Where the excerpt begins that has the most different terms; the first one of those. */
-function bestOf(findings: readonly Finding[]): number {
+function bestOf(findings: readonly FoundTerm[]): number {
   let best = 0;
   let start = 0;
   const inside = new Map<number, number>();

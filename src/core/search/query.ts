@@ -4,7 +4,7 @@ import {
   SEARCH_QUERY_WORDS_MAX,
 } from "../limits.ts";
 import { fail, ok, type Result } from "../result.ts";
-import { entriesOf, type Word, wordsIn } from "./words.ts";
+import { entriesOf, type TextWord, wordsIn } from "./words.ts";
 
 /** What a text has to have in it to be found: all of these. */
 export type Sought = readonly Term[];
@@ -34,13 +34,13 @@ export function readSought(query: string): Result<Sought> {
   return ok([...terms.values()]);
 }
 
-function termOf({ text, isRun }: Word): Term {
+function termOf({ text, isRun }: TextWord): Term {
   if (isRun) return { text, kind: "run" };
   return { text, kind: text.length < SEARCH_BEGINNING_CHARS_MIN ? "whole" : "beginning" };
 }
 
 /** Where a word of a text has this term in it: characters of the text, or null. */
-export function marked(term: Term, word: Word, text: string): readonly [number, number] | null {
+export function marked(term: Term, word: TextWord, text: string): readonly [number, number] | null {
   if (term.kind === "run") return word.isRun ? markedInRun(term, word) : null;
   if (word.isRun || !mayHave(term, word)) return null;
   const fits = entriesOf(word, text).findIndex((entry) =>
@@ -50,11 +50,11 @@ export function marked(term: Term, word: Word, text: string): readonly [number, 
 }
 
 /** Most words of a text are not looked at any closer. */
-function mayHave(term: Term, word: Word): boolean {
+function mayHave(term: Term, word: TextWord): boolean {
   return word.text.includes(term.text);
 }
 
-function markedInRun({ text }: Term, word: Word): readonly [number, number] | null {
+function markedInRun({ text }: Term, word: TextWord): readonly [number, number] | null {
   const at = word.text.indexOf(text);
   if (at < 0) return null;
   // Where characters were compared as others, nothing says which of them are meant.

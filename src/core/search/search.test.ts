@@ -15,7 +15,7 @@ function excerpt(text: string, query: string): Excerpt | null {
 const markedIn = ({ text, marks }: Excerpt) => marks.map(([from, to]) => text.slice(from, to));
 
 describe("the words of a text", () => {
-  it.each([
+  it.each<readonly [string, readonly string[]]>([
     ["Fix the Größe, don't!", ["fix", "the", "große", "don", "t"]],
     ["src/user_store.ts:12", ["src", "user", "store", "ts", "12"]],
     ["Fermataの検索", ["fermata", "の検索"]],
@@ -51,7 +51,8 @@ describe("the words of a text", () => {
 
 describe("an excerpt", () => {
   it("shows the place with the most of what is sought, on one line, with its words marked", () => {
-    const text = `login ${"word ".repeat(100)}then\nthe Login\tof a user failed ${"end ".repeat(100)}`;
+    const [before, behind] = ["word ".repeat(100), "end ".repeat(100)];
+    const text = `login ${before}then\nthe Login\tof a user failed ${behind}`;
     const found = excerpt(text, "login user");
     expect(found?.text).toMatch(/^…(?:word )+then the Login of a user failed (?:end )+.*…$/);
     expect(found && markedIn(found)).toEqual(["Login", "user"]);

@@ -1,7 +1,7 @@
-import { SEARCH_WORD_CHARS_MAX, SEARCH_WORD_PARTS_MAX } from "../limits.ts";
+import { SEARCH_WORD_CHARS_MAX, SEARCH_WORD_HUMPS_MAX } from "../limits.ts";
 
 /** A word of a text as it is compared, and where it stands in the text as that was written. */
-export interface Word {
+export interface TextWord {
   /** In lower case, without accents. */
   readonly text: string;
   readonly start: number;
@@ -14,12 +14,31 @@ export interface Word {
  * The words of a text. Everything but letters, digits and their marks stands between two words, so
  * paths and names with underscores fall apart by themselves.
  */
-export function* wordsIn(text: string): Generator<Word> {
-  for (const { 0: written, index: start } of text.matchAll(WORD)) {
-    const isRun = RUN.test(written);
-    const word = compared(written);
-    if (word !== "") yield { text: word, start, end: start + written.length, isRun };
+export function* wordsIn(text: string): Generator<TextWord> {
+  for (const { 0: written, index } of text.matchAll(WORD)) {
+    if (PLAIN.test(written)) yield wordOf(written, index, false);
+    else yield* partsOf(written, index);
   }
+}
+
+/** Where scripts meet, as in `Fermataの検索`, there is a word on each side. */
+function* partsOf(written: string, start: number): Generator<TextWord> {
+  let done = 0;
+  for (const { 0: run, index } of written.matchAll(RUN)) {
+    if (index > done) yield* ifAny(wordOf(written.slice(done, index), start + done, false));
+    yield* ifAny(wordOf(run, start + index, true));
+    done = index + run.length;
+  }
+  if (done < written.length) yield* ifAny(wordOf(written.slice(done), start + done, false));
+}
+
+function wordOf(written: string, start: number, isRun: boolean): TextWord {
+  return { text: compared(written), start, end: start + written.length, isRun };
+}
+
+/** Of some characters nothing is left once they are compared. */
+function* ifAny(word: TextWord): Generator<TextWord> {
+  if (word.text !== "") yield word;
 }
 
 /**
@@ -27,17 +46,17 @@ export function* wordsIn(text: string): Generator<Word> {
  * words are; any other word by itself, and where it has humps, as `fixLoginBug` has, also from each
  * of them on.
  */
-export function entriesOf(word: Word, text: string): readonly string[] {
+export function entriesOf(word: TextWord, text: string): readonly string[] {
   if (word.isRun) return pairsOf(word.text);
   const written = text.slice(word.start, word.end);
   return [word.text, ...humpsOf(written).map((at) => compared(written.slice(at)))];
 }
 
 /** Where the parts of a word begin that is written in humps, after the first. */
-export function humpsOf(written: string): readonly number[] {
+function humpsOf(written: string): readonly number[] {
   if (!HAS_HUMP.test(written)) return NONE;
   const humps = [...written.matchAll(HUMP)].map(({ index }) => index);
-  return humps.slice(0, SEARCH_WORD_PARTS_MAX);
+  return humps.slice(0, SEARCH_WORD_HUMPS_MAX);
 }
 
 /** Each pair of characters that follow each other, and the last one alone. */
@@ -47,7 +66,7 @@ export function pairsOf(run: string): readonly string[] {
 }
 
 /** As two spellings of a word are compared. What is longer than words are is cut off. */
-export function compared(written: string): string {
+function compared(written: string): string {
   const text = PLAIN.test(written) ? written : withoutAccents(written);
   return text.toLowerCase().slice(0, SEARCH_WORD_CHARS_MAX).toWellFormed();
 }
@@ -67,18 +86,11 @@ const PLAIN = /^[\x20-\x7e]*$/;
  */
 const DROPPED = /[\u0300-\u036f\0-\x2f:-@[-`{-\x7f]+/g;
 
-/** The scripts without spaces: Chinese, Japanese, Thai, Lao, Khmer and Burmese. */
-const UNSPACED =
-  "\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}";
+const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 
-const LETTER = "\\p{L}\\p{N}\\p{M}";
-
-const RUN = new RegExp(`^[[${UNSPACED}]&&[${LETTER}]]`, "v");
-
-const WORD = new RegExp(
-  `[[${UNSPACED}]&&[${LETTER}]]+|[[${LETTER}]--[[${UNSPACED}]&&[${LETTER}]]]+`,
-  "gv",
-);
+/** Scripts without spaces: Chinese, Japanese (two of its own), Thai, Lao, Khmer and Burmese. */
+const RUN =
+  /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]+/gu;
 
 const HAS_HUMP = /.\p{Lu}/u;
 

@@ -51,6 +51,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   "POST /tokens": OWNERS,
   "DELETE /tokens/:id": OWNERS,
   "POST /tokens/:id/rotate": OWNERS,
+  "GET /search": EVERYBODY,
   "GET /sessions": EVERYBODY,
   "GET /asks": EVERYBODY,
   "GET /workspace/:id/sessions": EVERYBODY,

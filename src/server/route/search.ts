@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ok } from "../../core/result.ts";
 import type { Hit } from "../../store/store.ts";
-import type { FoundMessage } from "../../wire/found-message.ts";
+import type { SearchHit } from "../../wire/search-hit.ts";
 import type { Daemon } from "../daemon.ts";
 import { answerTo, json, refused } from "../http/answer.ts";
 import { readQuery } from "../http/request-schema.ts";
@@ -26,7 +26,7 @@ export function searchRoute(daemon: Daemon): Route {
       return answerTo(await sessions.search(caller, search, page), (found) => {
         const hits = found.hits.filter(({ session }) => keeps(session));
         return json(200, {
-          hits: hits.map((hit) => foundMessage(sessions, caller, hit)),
+          hits: hits.map((hit) => hitShown(sessions, caller, hit)),
           ...(found.nextCursor !== null && { nextCursor: found.nextCursor }),
           ...(found.isIndexing && { indexing: true }),
         });
@@ -45,11 +45,11 @@ async function readWanted(daemon: Daemon, request: ServerRequest<unknown>) {
   return ok({ ...sessions.value, query: q, page });
 }
 
-function foundMessage(
+function hitShown(
   sessions: Daemon["sessions"],
   caller: Caller,
   { session, role, turnId, atMs, excerpt }: Hit,
-): FoundMessage {
+): SearchHit {
   const shown = sessions.summaryOf(caller, session);
   const { sessionId, workspaceCwd, displayName, createdBy, status, closed, updatedAt } = shown;
   return {

@@ -1,13 +1,16 @@
 import type { PromptId, TenantId, TurnId } from "../../core/id.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { SNAPSHOT_BYTES_MAX } from "../../core/limits.ts";
-import { ok, type Result } from "../../core/result.ts";
+import { SEARCH_ANSWER_STEP_MS, SNAPSHOT_BYTES_MAX } from "../../core/limits.ts";
+import { fail, ok, type Result } from "../../core/result.ts";
 import type { Viewer } from "../../core/session/visibility.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import type {
+  FoundPage,
   JournalRow,
   ListFilter,
   Listing,
+  ListPage,
+  SearchRequest,
   SessionKey,
   StoredRecord,
 } from "../../store/store.ts";
@@ -22,6 +25,7 @@ import {
 } from "../audit/audit-view.ts";
 import type { SessionSight } from "../audit/sight.ts";
 import { type Notice, notice } from "../bus/frame.ts";
+import { visibleFilter } from "../bus/streams.ts";
 import type { VerdictWaits } from "../bus/verdict-waits.ts";
 import { NO_KNOWLEDGE, readKnowledge } from "../knowledge.ts";
 import type { LiveSession } from "../live.ts";
@@ -77,6 +81,24 @@ export class SessionReads {
     if (!found.ok) return found;
     const sessions = found.value.sessions.filter((row: StoredRecord) => !isUnfinishedFork(row));
     return ok({ ...found.value, sessions });
+  }
+
+  /** What was said in the sessions that the viewer sees, without forks that are not finished. */
+  async search(
+    viewer: Viewer,
+    { query, filter }: SearchRequest,
+    page: ListPage,
+  ): Promise<Result<FoundPage>> {
+    const { store, clock } = this.#world;
+    if (store.contract.capabilities.search !== true) return fail("search_unavailable");
+    const startedMs = clock.nowMs();
+    const request = { query, filter: { ...filter, ...visibleFilter(viewer) } };
+    const found = await store.search?.(viewer.tenantId, request, page);
+    if (viewer.role !== "owner") await stepAfter(clock, startedMs);
+    if (found === undefined) return fail("search_unavailable");
+    if (!found.ok) return found;
+    const hits = found.value.hits.filter(({ session }) => !isUnfinishedFork(session));
+    return ok({ ...found.value, hits });
   }
 
   /** A live session as in a list, with its clients and what is missing of it (P6). */
@@ -225,4 +247,13 @@ function sessionSnapshot(live: LiveSession): Notice {
 /** Without a chosen model, the session uses the agent's own default. */
 function currentModel({ session, agent }: LiveSession): string | null {
   return session.chosen.modelConfig.modelId ?? agent?.offer.model ?? null;
+}
+
+/** Resolves at the next whole step of time since the start (P8). */
+function stepAfter(clock: SessionWorld["clock"], startedMs: number): Promise<void> {
+  const passedMs = Math.max(0, clock.nowMs() - startedMs);
+  const leftMs = SEARCH_ANSWER_STEP_MS - (passedMs % SEARCH_ANSWER_STEP_MS);
+  return new Promise((resolve) => {
+    clock.after(leftMs, resolve);
+  });
 }

@@ -1,7 +1,8 @@
 import { ATOMICITY } from "./atomicity.ts";
-import { BRANCH } from "./branch.ts";
 import { CAPABILITY } from "./capability.ts";
 import { BOUND, CONDUCT } from "./conduct.ts";
+import { BRANCH } from "./conversation/branch.ts";
+import { SEARCH } from "./conversation/search.ts";
 import { DAMAGE } from "./damage.ts";
 import { DOCUMENT, DOCUMENT_ENTRIES } from "./document.ts";
 import type { Runner, StoreCheck, StoreHarness } from "./harness.ts";
@@ -17,7 +18,6 @@ import { RECORD } from "./record.ts";
 import { REMOVAL, TENANT_REMOVAL } from "./removal.ts";
 import { CUT, REOPENING } from "./reopening.ts";
 import { COPY, ROUND_TRIP } from "./round-trip.ts";
-import { SEARCH } from "./search.ts";
 import { CheckStage } from "./stage.ts";
 import { BLOB, JOURNAL, TENANT } from "./tenant.ts";
 

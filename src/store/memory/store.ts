@@ -17,8 +17,7 @@ import type { StoreSteps } from "../operation.ts";
 import type { SearchRange, SearchTerms } from "../search.ts";
 import type * as S from "../store.ts";
 import { StoreSurface } from "../surface.ts";
-import { foundIn } from "./search.ts";
-import { MemorySession, MemoryTenant } from "./tenant.ts";
+import { foundIn, MemorySession, MemoryTenant } from "./tenant.ts";
 
 /**
  * For tests, and for sessions that may be forgotten: everything is gone with the process. Nothing

@@ -8,14 +8,8 @@ import {
 } from "../../core/limits.ts";
 import { idOfCaseSafe } from "../../platform/case-safe.ts";
 import type { StoreFault } from "../store.ts";
-import {
-  databaseFile,
-  inodeOf,
-  isDamage,
-  reasonOf,
-  TenantDatabase,
-  tenantsFolder,
-} from "./database.ts";
+import { databaseFile, inodeOf, TenantDatabase, tenantsFolder } from "./database.ts";
+import { isDamage, reasonOf } from "./fault.ts";
 
 /**
  * What is wrong with a store's directory. A look writes one file and opens some databases; what

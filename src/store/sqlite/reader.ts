@@ -10,7 +10,7 @@ import {
   tenantOf,
 } from "./calls.ts";
 import { StoreCondition } from "./condition.ts";
-import { explain } from "./database.ts";
+import { explain } from "./fault.ts";
 import { isRead, type READS } from "./read.ts";
 import { Reading } from "./reading.ts";
 import { serve } from "./thread.ts";

@@ -5,8 +5,9 @@ import {
   SEARCH_STEP_MESSAGES_MAX,
 } from "../../core/limits.ts";
 import { idOfCaseSafe } from "../../platform/case-safe.ts";
-import { databaseFile, inodeOf, reasonOf, TenantDatabase } from "./database.ts";
+import { databaseFile, inodeOf, TenantDatabase } from "./database.ts";
 import { step as failpoint } from "./failpoint.ts";
+import { reasonOf } from "./fault.ts";
 import type { Handles } from "./handles.ts";
 import * as rows from "./row.ts";
 import { SEARCH_WORDS } from "./schema.ts";

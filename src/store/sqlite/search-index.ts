@@ -1,7 +1,8 @@
 import Database from "better-sqlite3";
 import { SEARCH_COMMIT_CHARS_MAX, SEARCH_TEXT_CHARS_MAX } from "../../core/limits.ts";
 import { searchEntries, searchedMessage } from "../../core/search/message.ts";
-import { isOfTheWorld, type TenantDatabase } from "./database.ts";
+import type { TenantDatabase } from "./database.ts";
+import { isOfTheWorld } from "./fault.ts";
 import type { SessionRow } from "./row.ts";
 
 /** A text that waits for its place in the index. */

@@ -1,15 +1,22 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import {
   SEARCH_COMMIT_CHARS_MAX,
   SEARCH_ENTRIES_READ_MAX,
   SEARCH_TEXT_CHARS_MAX,
 } from "../../core/limits.ts";
+import { QUIET_HOST } from "../kit/crash/workload.ts";
 import { value } from "../kit/expect.ts";
 import * as sample from "../kit/sample.ts";
+import { SecretGuard } from "../secret.ts";
 import type { FoundPage, ListFilter, SessionRecord } from "../store.ts";
 import { type StoreWorld, withStore } from "./damage.fixture.ts";
+import { databaseFile } from "./database.ts";
 import { reindexTenants } from "./search-build.ts";
+import { sqliteStore } from "./store.ts";
 
 function said(text: string, atMs = 1): string {
   const content = [{ type: "text", text }];
@@ -85,6 +92,33 @@ describe("a database of an earlier version", () => {
       await expect.poll(() => found(world, "third"), { timeout: 30_000 }).toEqual(["one 3"]);
       expect(await found(world, "first")).toEqual(["one 1"]);
     });
+  });
+});
+
+describe("P11: a secret", () => {
+  it("is neither found nor in the index", async () => {
+    const root = await mkdtemp(join(tmpdir(), "fermata-search-"));
+    onTestFinished(() => rm(root, { recursive: true, force: true }));
+    const guard = new SecretGuard();
+    guard.know("Zebra4711Key");
+    const store = sqliteStore(undefined, { guard });
+    await value(store.init(QUIET_HOST, { active: true, path: root }));
+    await value(store.activate());
+    const key = sample.keyOf("one");
+    const manifest = sample.manifest(key, "sqlite");
+    const { term } = await value(store.create(key, sample.newSession(manifest)));
+    const snapshot = sample.snapshot(manifest, 0, { messages: [said("key Zebra4711Key here")] });
+    await value(store.commit(key, term, sample.commit({ snapshot })));
+    const search = async (query: string) =>
+      store.search?.(sample.ACME, { query, filter: {} }, { limit: 5, cursor: null });
+    expect(await search("zebra4711key")).toMatchObject({ ok: true, value: { hits: [] } });
+    const found = await search("key here");
+    expect(found).toMatchObject({ ok: true, value: { hits: [{ messageId: 1 }] } });
+    expect(JSON.stringify(found)).not.toMatch(/zebra/i);
+    await store.dispose();
+    const bytes = await readFile(databaseFile(root, sample.ACME), "latin1");
+    expect(bytes).not.toMatch(/zebra4711/i);
+    expect(bytes).toContain("here");
   });
 });
 

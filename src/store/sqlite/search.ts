@@ -54,15 +54,15 @@ function search(
   return ok({ hits, continuesAfter: isWhole ? null : reached, isIndexing });
 }
 
-interface Candidate {
+interface ReadEntry {
   readonly hit: S.Hit | null;
   readonly bytes: number;
 }
 
-const NOTHING: Candidate = { hit: null, bytes: 0 };
+const NOTHING: ReadEntry = { hit: null, bytes: 0 };
 
 /** What is damaged is not found; it hides nothing else. */
-function readCandidate(db: TenantDatabase, entry: SqlRow, sought: Sought): Candidate {
+function readCandidate(db: TenantDatabase, entry: SqlRow, sought: Sought): ReadEntry {
   const row = db.get("SELECT * FROM sessions WHERE number = ?", entry.number);
   const session = row === undefined ? null : rows.believed(row);
   const record = session?.ok ? rows.recordOf(session.value) : null;

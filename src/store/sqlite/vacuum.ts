@@ -3,7 +3,8 @@ import { parseTenantId, type TenantId } from "../../core/id.ts";
 import { VACUUM_KEPT_PAGES_MAX, VACUUM_STEP_PAGES_MAX } from "../../core/limits.ts";
 import { idOfCaseSafe } from "../../platform/case-safe.ts";
 import { describeHolder } from "../holder.ts";
-import { databaseFile, reasonOf, TenantDatabase } from "./database.ts";
+import { databaseFile, TenantDatabase } from "./database.ts";
+import { reasonOf } from "./fault.ts";
 import type { Handles } from "./handles.ts";
 import { openersOf, unreadableIn } from "./openers.ts";
 

@@ -22,8 +22,6 @@ import { StoreCondition } from "./condition.ts";
 import {
   type Durability,
   databaseFile,
-  explain,
-  isOfTheWorld,
   makeDatabaseFile,
   makeFolder,
   removeDrafts,
@@ -32,6 +30,7 @@ import {
   tenantsFolder,
 } from "./database.ts";
 import { step } from "./failpoint.ts";
+import { explain, isOfTheWorld } from "./fault.ts";
 import { clearAway, Handles, MovedDatabase, takeAway } from "./handles.ts";
 import { isAlone, markClosed, markOpen, noteClosed, noteOpen } from "./openers.ts";
 import { isRead, type READS } from "./read.ts";

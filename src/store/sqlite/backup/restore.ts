@@ -10,11 +10,11 @@ import { leapTerms, WriteBatch } from "../batch.ts";
 import {
   makeFolder,
   NewerDatabase,
-  reasonOf,
   syncFolder,
   TenantDatabase,
   tenantsFolder,
 } from "../database.ts";
+import { reasonOf } from "../fault.ts";
 import { clearAway } from "../handles.ts";
 import {
   forgetOpeners,

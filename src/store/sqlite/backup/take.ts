@@ -18,14 +18,8 @@ import { parseTenantId, type TenantId } from "../../../core/id.ts";
 import { DONE, fail, ok, type Result } from "../../../core/result.ts";
 import { idOfCaseSafe } from "../../../platform/case-safe.ts";
 import { isGone, readHolder, thisHolder } from "../../holder.ts";
-import {
-  databaseFile,
-  inodeOf,
-  makeFolder,
-  reasonOf,
-  syncFolder,
-  tenantsFolder,
-} from "../database.ts";
+import { databaseFile, inodeOf, makeFolder, syncFolder, tenantsFolder } from "../database.ts";
+import { reasonOf } from "../fault.ts";
 import { MovedDatabase } from "../handles.ts";
 import {
   BACKUP_FORMAT,

@@ -1,7 +1,7 @@
 import type { SessionSummary } from "./session-summary.ts";
 
 /** A message, or a session's title, in which a search has found all of its words. */
-export interface FoundMessage {
+export interface SearchHit {
   readonly session: Pick<
     SessionSummary,
     "sessionId" | "workspaceCwd" | "status" | "updatedAt" | "displayName" | "createdBy" | "closed"

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import type { LogEvent } from "../../core/replay/compact.ts";
-import type * as S from "../store.ts";
-import { allEvents, allMessages, allTurns, leavesNoTrace, sessionState, value } from "./expect.ts";
-import { branchless, inStore, type StoreCheck } from "./harness.ts";
-import * as sample from "./sample.ts";
-import type { CheckStage, Writer } from "./stage.ts";
+import type { LogEvent } from "../../../core/replay/compact.ts";
+import type * as S from "../../store.ts";
+import { allEvents, allMessages, allTurns, leavesNoTrace, sessionState, value } from "../expect.ts";
+import { branchless, inStore, type StoreCheck } from "../harness.ts";
+import * as sample from "../sample.ts";
+import type { CheckStage, Writer } from "../stage.ts";
 
 /** Enough that no step of bounded size has all of it. */
 const LONG_TURNS = 40;

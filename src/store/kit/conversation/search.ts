@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import type * as S from "../store.ts";
-import { refused, value } from "./expect.ts";
-import { branchless, forgetful, inStore, type StoreCheck, whenFalse } from "./harness.ts";
-import * as sample from "./sample.ts";
-import { ACME, GLOBEX } from "./sample.ts";
-import type { Writer } from "./stage.ts";
+import type * as S from "../../store.ts";
+import { refused, value } from "../expect.ts";
+import { branchless, forgetful, inStore, type StoreCheck, whenFalse } from "../harness.ts";
+import * as sample from "../sample.ts";
+import { ACME, GLOBEX } from "../sample.ts";
+import type { Writer } from "../stage.ts";
 
 const searchless = whenFalse("search");
 
