@@ -6,7 +6,8 @@ import type { Daemon } from "../daemon.ts";
 import { answerTo, json, refused } from "../http/answer.ts";
 import { readQuery } from "../http/request-schema.ts";
 import { type Caller, type Route, route, type ServerRequest } from "../http/route.ts";
-import { PAGE_FIELDS, SESSION_CONDITIONS, sessionsMeant } from "./all-sessions.ts";
+import { ABOUT_FIND } from "./about/find.ts";
+import { PAGE_FIELDS, SESSION_CODES, SESSION_CONDITIONS, sessionsMeant } from "./all-sessions.ts";
 import { limitOf } from "./sessions.ts";
 
 const query = z.object({ q: z.string(), ...PAGE_FIELDS, ...SESSION_CONDITIONS });
@@ -16,6 +17,8 @@ export function searchRoute(daemon: Daemon): Route {
   return route({
     method: "GET",
     path: "/search",
+    about: ABOUT_FIND.search,
+    query,
     needs: "session:read",
     async handle(request) {
       const wanted = await readWanted(daemon, request);
@@ -36,7 +39,7 @@ export function searchRoute(daemon: Daemon): Route {
 }
 
 async function readWanted(daemon: Daemon, request: ServerRequest<unknown>) {
-  const read = readQuery(query, request.query);
+  const read = readQuery(query, request.query, SESSION_CODES);
   if (!read.ok) return read;
   const { q, size, cursor } = read.value;
   const sessions = await sessionsMeant(daemon, request, read.value);

@@ -51,7 +51,7 @@ async function found(world: StoreWorld, query: string, filter: ListFilter = {}) 
 
 const FORGET_INDEX = `
   DROP TABLE search_words; DROP TABLE search_places; DROP TABLE search_due;
-  PRAGMA user_version = 3;`;
+  PRAGMA user_version = 4;`;
 
 describe("a database of an earlier version", () => {
   it("P10: opens at once, is indexed in the background, and misses nothing new", async () => {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Descriptions } from "../../openapi/description.ts";
-import { count, names, text } from "./plain-shapes.ts";
+import { count, names, text, time } from "./plain-shapes.ts";
 import { sessionDetails, sessionPage } from "./session-shapes.ts";
 
 const LIST = [
@@ -22,6 +22,22 @@ const deleted = () =>
     errors: z.array(z.object({ sessionId: text(), error: text() })),
   });
 
+const foundPage = () =>
+  z.object({
+    hits: z.array(
+      z.object({
+        session: z.looseObject({ sessionId: text(), workspaceCwd: text() }),
+        role: z.enum(["user", "assistant", "tool", "title"]),
+        turnId: text().optional(),
+        at: time(),
+        snippet: text(),
+        marks: z.array(z.tuple([count(), count()])),
+      }),
+    ),
+    nextCursor: text().optional(),
+    indexing: z.literal(true).optional(),
+  });
+
 const EXAMPLE_DELETE = {
   body: { sessionIds: ["5e550000-0000-4000-8000-000000000001"] },
 };
@@ -34,6 +50,14 @@ export const ABOUT_FIND = {
     answers: { 200: sessionPage() },
     refusals: ["invalid_cursor", "workspace_mismatch"],
     example: { query: { status: "ready,running", size: "20" } },
+  }),
+  search: () => ({
+    task: "find",
+    summary: "Finds what was said in the sessions that the caller sees, the newest first.",
+    more: "All words have to be there. Nothing in the query is an operator.",
+    answers: { 200: foundPage() },
+    refusals: ["invalid_search", "invalid_cursor", "search_unavailable", "workspace_mismatch"],
+    example: { query: { q: "login bug", size: "20" } },
   }),
   workspace: () => ({
     task: "find",
