@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_NAME_CHARS_MAX } from "../../core/limits.ts";
 import { selected } from "../../core/policy/ask.ts";
-import type { SessionStore } from "../../store/index.ts";
+import { SecretGuard, type SessionStore } from "../../store/index.ts";
 import { altered } from "../altered-store.fixture.ts";
 import { echo, echoNamed, promptOf, SERVER } from "../stage.fixture.ts";
 import { Delegating, resultOf, storyOf } from "./delegating.fixture.ts";
@@ -177,6 +177,19 @@ describe("an agent that delegates", () => {
     await parent.cancel();
     await parent.stage.until(() => parent.story.includes("prompt_cancelled"));
     expect(parent.story).not.toContain("child_session_started");
+  });
+
+  it("P11: is answered, and its log has, no secret that comes in pieces from a child", async () => {
+    const guard = new SecretGuard();
+    guard.know("supersecret123");
+    const parent = await Delegating.begin({ guard });
+    const result = await parent.delegate("say it is super", "say secret123", "say , you see");
+    expect(result).toMatchObject({ state: "Closed", text: "it is [redacted], you see" });
+    await parent.cancel();
+    const own = parent.hand.events.filter(({ childId }) => childId !== undefined);
+    const told = own.filter(({ type }) => type !== "child_session_started");
+    expect(JSON.stringify(told)).not.toMatch(/super|secret123/);
+    expect(parent.hand.events.some(({ type }) => type === "secret_redacted")).toBe(true);
   });
 
   it("P10: has no say in how much is kept of the names that it chooses", async () => {
