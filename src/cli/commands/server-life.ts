@@ -1,15 +1,12 @@
 import type { JsonObject } from "../../core/json.ts";
 import { CONNECT_PATIENCE_MS } from "../../core/limits.ts";
 import { startInBackground, stopServerProcess } from "../connect/background.ts";
-import { failureOf } from "../connect/failure-of.ts";
 import { type FoundServer, findServer, localServer } from "../connect/find-server.ts";
-import { clientOf, printFailure } from "../connect/on-server.ts";
+import { clientOf, guarded } from "../connect/on-server.ts";
 import { type RunningRecord, runningServers } from "../connect/run-file.ts";
 import { CommandFailure } from "../failure.ts";
-import { homeOf, messageOf } from "../home.ts";
-import { parseRow } from "../parse-row.ts";
+import { homeOf } from "../home.ts";
 import { EXIT } from "../table/exit-codes.ts";
-import type { CommandRow } from "../table/row.ts";
 import { RESTART, STATUS, STOP } from "../table/servers.ts";
 
 /** Stops the server of this machine. */
@@ -92,26 +89,4 @@ async function onlyServer(): Promise<readonly RunningRecord[]> {
 function say(sentence: string): number {
   console.error(`fermata: ${sentence}`);
   return EXIT.done;
-}
-
-/** Reads the command line, and turns what is thrown into an exit code. */
-export async function guarded<const Row extends CommandRow>(
-  row: Row,
-  args: readonly string[],
-  act: (
-    flags: ReturnType<typeof parseRow<Row>>["values"],
-    words: readonly string[],
-  ) => Promise<number>,
-): Promise<number> {
-  let parsed: ReturnType<typeof parseRow<Row>>;
-  try {
-    parsed = parseRow(row, args);
-  } catch (thrown) {
-    return printFailure(row.name, new CommandFailure(EXIT.usage, messageOf(thrown)));
-  }
-  try {
-    return await act(parsed.values, parsed.positionals);
-  } catch (thrown) {
-    return printFailure(row.name, failureOf(thrown));
-  }
 }

@@ -11,13 +11,12 @@ import {
   writeContexts,
 } from "../connect/contexts.ts";
 import { addressOf, isOwnMachine, tokenIn } from "../connect/find-server.ts";
-import { eraOf } from "../connect/on-server.ts";
+import { eraOf, guarded } from "../connect/on-server.ts";
 import { CommandFailure } from "../failure.ts";
 import { homeOf } from "../home.ts";
 import { tableText, version } from "../output.ts";
 import { EXIT } from "../table/exit-codes.ts";
 import { CONTEXT, LOGIN } from "../table/servers.ts";
-import { guarded } from "./server-life.ts";
 
 /** Tries a server with a token, and uses it from now on. */
 export function login(args: readonly string[]): Promise<number> {

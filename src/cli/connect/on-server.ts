@@ -126,3 +126,25 @@ export function eraOf(text: string): string {
   const [major = "", minor = ""] = text.split(".");
   return major === "0" ? `0.${minor}` : major;
 }
+
+/** Reads the command line, and turns what is thrown into an exit code. */
+export async function guarded<const Row extends CommandRow>(
+  row: Row,
+  args: readonly string[],
+  act: (
+    flags: ReturnType<typeof parseRow<Row>>["values"],
+    words: readonly string[],
+  ) => Promise<number>,
+): Promise<number> {
+  let parsed: ReturnType<typeof parseRow<Row>>;
+  try {
+    parsed = parseRow(row, args);
+  } catch (thrown) {
+    return printFailure(row.name, new CommandFailure(EXIT.usage, messageOf(thrown)));
+  }
+  try {
+    return await act(parsed.values, parsed.positionals);
+  } catch (thrown) {
+    return printFailure(row.name, failureOf(thrown));
+  }
+}

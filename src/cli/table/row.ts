@@ -13,7 +13,14 @@ export const COMMAND_GROUPS = [
 type CommandGroup = (typeof COMMAND_GROUPS)[number];
 
 /** What a word or a value can be completed to. */
-type Completion = "session" | "ask" | "agent" | "context" | "file" | "folder" | readonly string[];
+export type Completion =
+  | "session"
+  | "ask"
+  | "agent"
+  | "context"
+  | "file"
+  | "folder"
+  | readonly string[];
 
 /** An option; the first four fields are those of `parseArgs`. */
 export interface OptionRow {

@@ -105,6 +105,23 @@ argument, where other users of the machine would see it.
   exitCodes: { 3: "there is no server", 5: "it is of another version", 6: "the token is wrong" },
 } as const satisfies CommandRow;
 
+export const COMPLETION = {
+  name: "completion",
+  group: "Servers",
+  line: "Print what makes your shell complete commands, options and sessions.",
+  usage: ["bash|zsh|fish"],
+  about: `Prints a script for the shell. It completes commands, options, sessions, asks, agents and
+contexts; the server is asked for 150 ms at most.
+`,
+  options: {},
+  examples: [
+    { line: 'eval "$(fermata completion bash)"', means: "in ~/.bashrc" },
+    { line: 'eval "$(fermata completion zsh)"', means: "in ~/.zshrc, after compinit" },
+    { line: "fermata completion fish | source", means: "in ~/.config/fish/config.fish" },
+  ],
+  completes: [["bash", "zsh", "fish"]],
+} as const satisfies CommandRow;
+
 export const CONTEXT = {
   name: "context",
   group: "Servers",

@@ -2,7 +2,7 @@ import { AGENTS, EXTENSIONS, TRUST, WORKFLOWS } from "./agents.ts";
 import { BACKUP, MISSING, REINDEX, REPAIR, RESTORE, SEIZE, VACUUM } from "./care.ts";
 import { AUDIT, CREDITS, JOIN, MEMBERS, POLICY, PRICES, TENANTS, TOKENS } from "./people.ts";
 import type { CommandRow } from "./row.ts";
-import { CONTEXT, LOGIN, RESTART, SERVE, STATUS, STOP } from "./servers.ts";
+import { COMPLETION, CONTEXT, LOGIN, RESTART, SERVE, STATUS, STOP } from "./servers.ts";
 import {
   APPROVE,
   ASKS,
@@ -48,6 +48,7 @@ export const ROWS = [
   STATUS,
   LOGIN,
   CONTEXT,
+  COMPLETION,
   AGENTS,
   EXTENSIONS,
   WORKFLOWS,
