@@ -168,15 +168,24 @@ export class ServerHome {
     const unlimited = ["--max-sessions", "0", "--max-connections", "0"];
     const port = flags.includes("--port") ? [] : ["--port", "0"];
     const serve = [this.#entry, "serve", ...port, ...folders, ...unlimited, ...flags];
-    const args = [...node, ...serve];
+    return ServerProcess.start([...node, ...serve], this.#environment());
+  }
+
+  /** Runs a command beside the server, and resolves with 1 when it has ended well. */
+  command(...words: readonly string[]): Promise<number> {
+    return toItsEnd([this.#entry, ...words], this.#environment());
+  }
+
+  #environment(): NodeJS.ProcessEnv {
     const home = {
       ...KEY,
       FERMATA_HOME: join(this.#folder, "home"),
+      FERMATA_DATA: join(this.#folder, "data"),
       FERMATA_RUN_DIR: this.#folder,
     };
     // An installed server is compiled; the sources are too, once for all tests.
     const compiled = { NODE_COMPILE_CACHE: pathOf("../node_modules/.cache/node") };
-    return ServerProcess.start(args, this.#isBuilt ? home : { ...home, ...compiled });
+    return this.#isBuilt ? home : { ...home, ...compiled };
   }
 
   /** Where its store is, while no server runs. */
@@ -196,6 +205,15 @@ export class ServerHome {
     const limits = { sessionsPerProcess: 1_024 };
     return { command: process.execPath, args: [pathOf(echo)], limits };
   }
+}
+
+/** Runs Node to its end; rejects where that fails. */
+export async function toItsEnd(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const whole = { PATH: process.env.PATH, ...env };
+  const child = spawn(process.execPath, args, { env: whole, stdio: "ignore" });
+  const [exitCode] = await once(child, "exit");
+  if (exitCode !== 0) throw new Error(`${args.join(" ")} ended with ${exitCode}`);
+  return 1;
 }
 
 export const STREAMING_AGENT = fileURLToPath(new URL("path-agent.ts", import.meta.url));

@@ -2,7 +2,7 @@ import { Latencies, type Trial } from "./trial.ts";
 import { fanOutTrials } from "./wire-fan-out.ts";
 import { idleTrial } from "./wire-idle.ts";
 import { loadTrials } from "./wire-load.ts";
-import { ServerHome, type ServerProcess, startSmallest } from "./wire-process.ts";
+import { ServerHome, type ServerProcess, startSmallest, toItsEnd } from "./wire-process.ts";
 import { requestTrials } from "./wire-requests.ts";
 import { FULL, type WireScale } from "./wire-scale.ts";
 
@@ -10,6 +10,7 @@ import { FULL, type WireScale } from "./wire-scale.ts";
 export function wireTrials(scale: WireScale): readonly Trial[] {
   return [
     startTrial(scale),
+    listTrial(scale),
     ...requestTrials(scale),
     ...fanOutTrials(scale),
     ...loadTrials(scale),
@@ -46,5 +47,25 @@ function startTrial(scale: WireScale): Trial {
     },
     subject: { name: "fermata serve", run: () => run(ours, () => home.start()) },
     figures: () => ({ ...ours.figures, ...bare.figures }),
+  };
+}
+
+/** What a person waits for `fermata ls`, with the server found by its run file. */
+function listTrial(scale: WireScale): Trial {
+  const home = new ServerHome(scale);
+  let server: ServerProcess | null = null;
+  return {
+    name: "fermata ls",
+    budget: ">= 0.25",
+    async prepare() {
+      await home.open();
+      server = await home.start();
+    },
+    async clear() {
+      await server?.end("SIGKILL");
+      await home.close();
+    },
+    floor: { name: "node that does nothing", run: () => toItsEnd(["-e", ""]) },
+    subject: { name: "fermata ls", run: () => home.command("ls") },
   };
 }

@@ -16,7 +16,7 @@ const COMMANDS: Readonly<Record<CommandName, CommandMain>> = {
   backup: async (args) => (await import("./commands/backup.ts")).backup(args),
   cancel: async (args) => (await import("./commands/session/at-work.ts")).cancel(args),
   close: async (args) => (await import("./commands/session/care.ts")).close(args),
-  completion: async (args) => (await import("./commands/completion.ts")).completion(args),
+  completion: async (args) => (await import("./completion.ts")).completion(args),
   context: async (args) => (await import("./commands/sign-in.ts")).context(args),
   credits: async (args) => (await import("./commands/credits.ts")).credits(args),
   deny: async (args) => (await import("./commands/session/asks.ts")).deny(args),
@@ -62,7 +62,7 @@ export async function main(args: readonly string[]): Promise<number> {
   const row = rowOf(name);
   if (row !== null) return runRow(row, rest);
   // For the scripts of shells, and so in no list.
-  if (name === "__complete") return (await import("./commands/completion.ts")).complete(rest);
+  if (name === "__complete") return (await import("./completion.ts")).complete(rest);
   const explained = name === "help" ? rowOf(rest[0] ?? "") : null;
   if (explained !== null) return explain(explained);
   if (["--help", "-h", "help"].includes(name)) {

@@ -51,7 +51,7 @@ describe("completion", () => {
 
   it("knows three shells", async () => {
     expect((await person.run(["completion", "zsh"])).stdout).toMatch(/^#compdef fermata\n/);
-    expect((await person.run(["completion", "fish"])).stdout).toMatch(/^complete -c fermata -a/);
+    expect((await person.run(["completion", "fish"])).stdout).toMatch(/^complete -c fermata -a/m);
     const other = await person.run(["completion", "fisch"]);
     expect(other).toMatchObject({ exitCode: 2, stdout: "" });
     expect(other.stderr).toMatch(/expected one of bash, zsh, fish \(did you mean "fish"\?\)/);

@@ -1,17 +1,17 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { COMPLETION_MS_MAX, COMPLETIONS_MAX } from "../../core/limits.ts";
-import { oneOf } from "../command-line.ts";
-import { readContexts } from "../connect/contexts.ts";
-import { findServer } from "../connect/find-server.ts";
-import { clientOf, guarded } from "../connect/on-server.ts";
-import { CommandFailure } from "../failure.ts";
-import { agentProfiles, homeOf } from "../home.ts";
-import { EXIT } from "../table/exit-codes.ts";
-import type { CommandRow, Completion, OptionRow } from "../table/row.ts";
-import { HELP_OPTION } from "../table/row.ts";
-import { COMPLETION } from "../table/servers.ts";
-import { commandWords, rowOf } from "../table/table.ts";
-import { shortId } from "./session/choose.ts";
+import { COMPLETION_MS_MAX, COMPLETIONS_MAX } from "../core/limits.ts";
+import { oneOf } from "./command-line.ts";
+import { shortId } from "./commands/session/choose.ts";
+import { readContexts } from "./connect/contexts.ts";
+import { findServer } from "./connect/find-server.ts";
+import { clientOf, guarded } from "./connect/on-server.ts";
+import { CommandFailure } from "./failure.ts";
+import { agentProfiles, homeOf } from "./home.ts";
+import { EXIT } from "./table/exit-codes.ts";
+import type { CommandRow, Completion, OptionRow } from "./table/row.ts";
+import { HELP_OPTION } from "./table/row.ts";
+import { COMPLETION } from "./table/servers.ts";
+import { commandWords, rowOf } from "./table/table.ts";
 
 /** Each asks the command itself; without an answer the shell offers files. */
 const SCRIPTS: Readonly<Record<string, string>> = {
@@ -29,7 +29,10 @@ _fermata() {
 }
 compdef _fermata fermata
 `,
-  fish: `complete -c fermata -a '(fermata __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+  fish: `function __fermata_complete
+  fermata __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null
+end
+complete -c fermata -a '(__fermata_complete)'
 `,
 };
 
@@ -79,7 +82,7 @@ function shortOption(options: Readonly<Record<string, OptionRow>>, word = "") {
 async function optionsOf(row: CommandRow): Promise<Readonly<Record<string, OptionRow>>> {
   const own = { ...row.options, ...HELP_OPTION };
   if (row.moreOptions !== "serve") return own;
-  const { OPTIONS } = await import("../serve/options.ts");
+  const { OPTIONS } = await import("./serve/options.ts");
   const server = Object.entries(OPTIONS).map(([name, { placeholder, help }]) => {
     const type = placeholder === null ? "boolean" : "string";
     return [name, { type, value: placeholder ?? "", help }] as const;
