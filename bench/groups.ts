@@ -86,6 +86,14 @@ export const GROUPS: readonly Group[] = [
     },
   },
   {
+    ...{ name: "waits", takes: "1 min", isUsual: true },
+    about: "what a thousand waiting requests and ten thousand lists a minute cost a server",
+    async run() {
+      const { WAITS_FULL, waits, waitsTable } = await import("./waits.ts");
+      return waitsTable(await waits(WAITS_FULL));
+    },
+  },
+  {
     ...{ name: "race", takes: "30 min", isUsual: false },
     about: "whether one of 60,000 prompts of busy clients of the SDK hangs",
     async run() {

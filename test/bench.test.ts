@@ -6,6 +6,7 @@ import { PATH_TINY, paths, pathTable } from "../bench/path.ts";
 import { RACE_TINY, races, raceTable } from "../bench/race.ts";
 import { STALL_TINY, type Stall, stalls, stallTable } from "../bench/stall.ts";
 import { median, type Outcome, rateText, runTrial, type Trial, tableOf } from "../bench/trial.ts";
+import { WAITS_TINY, waits, waitsTable } from "../bench/waits.ts";
 import { wireTrials } from "../bench/wire.ts";
 import { TINY } from "../bench/wire-scale.ts";
 import { runNode } from "./house/run.ts";
@@ -158,6 +159,16 @@ describe("the race of a verdict against its 202", () => {
     const seen = await races(RACE_TINY);
     expect(seen).toMatchObject({ outcomes: [{ way: "direct", sent: 20, hung: 0, verdicts: 20 }] });
     expect(raceTable({ ...seen, absent: ["nginx"] })).toMatch(/0 hung.*\n.*nginx is not installed/);
+  });
+});
+
+describe("the cost of waiting", () => {
+  it("is measured with a real server, in which all waits get their answer", async () => {
+    const report = await waits(WAITS_TINY);
+    for (const figure of [report.cpuMsEachWait, report.cpuMsEachList, report.kibEachWait]) {
+      expect(figure).toEqual(expect.any(Number));
+    }
+    expect(waitsTable(report)).toMatch(/5 requests that wait +[\d.]+ % of a core\n/);
   });
 });
 

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, objectAt, stringAt } from "../json.ts";
 import { SEARCH_TEXT_CHARS_MAX } from "../limits.ts";
-import { entriesOf, wordsIn } from "./words.ts";
+import { entriesIn } from "./words.ts";
 
 /** Who says what was found; a title is that of a session. */
 export type FoundRole = "user" | "assistant" | "tool" | "title";
@@ -33,12 +33,7 @@ const DATE_MS_MAX = 8.64e15;
 
 /** Everything by which a text is found, each once. */
 export function searchEntries(text: string): readonly string[] {
-  const entries = new Set<string>();
-  const searched = text.slice(0, SEARCH_TEXT_CHARS_MAX);
-  for (const word of wordsIn(searched)) {
-    for (const entry of entriesOf(word, searched)) entries.add(entry);
-  }
-  return [...entries];
+  return [...entriesIn(text.slice(0, SEARCH_TEXT_CHARS_MAX))];
 }
 
 /** Whether a title is only the first words of this message, which is then found in its place. */

@@ -4,7 +4,7 @@ import { SEARCH_EXCERPT_CHARS_MAX, SEARCH_TEXT_CHARS_MAX } from "../limits.ts";
 import { type Excerpt, excerptOf } from "./excerpt.ts";
 import { isBeginningOf, searchEntries, searchedMessage } from "./message.ts";
 import { readSought } from "./query.ts";
-import { wordsIn } from "./words.ts";
+import { entriesOf, wordsIn } from "./words.ts";
 
 function excerpt(text: string, query: string): Excerpt | null {
   const sought = readSought(query);
@@ -35,6 +35,18 @@ describe("the words of a text", () => {
       "server",
     ]);
     expect(searchEntries("全文検索")).toEqual(["全文", "文検", "検索", "索"]);
+  });
+
+  it("are all among what it is found by, in any script", () => {
+    const texts = fc.string({
+      unit: fc.constantFrom(..."aB9_ éЁς检の\u0301½-.\ud83c"),
+      maxLength: 30,
+    });
+    const isWhole = (text: string) => {
+      const words = [...wordsIn(text)].flatMap((word) => entriesOf(word, text));
+      return [...new Set(words)].sort().join() === [...searchEntries(text)].sort().join();
+    };
+    fc.assert(fc.property(texts, isWhole), { numRuns: 500 });
   });
 
   it("have nothing in them that an index would take for its syntax", () => {

@@ -52,6 +52,26 @@ export function entriesOf(word: TextWord, text: string): readonly string[] {
   return [word.text, ...humpsOf(written).map((at) => compared(written.slice(at)))];
 }
 
+/** Everything by which a text is found, each once. Made at the end of each turn: so it makes little. */
+export function entriesIn(text: string): ReadonlySet<string> {
+  const entries = new Set<string>();
+  const seen = new Set<string>();
+  for (const written of text.match(ROUGHLY) ?? []) {
+    if (seen.has(written)) continue;
+    seen.add(written);
+    const lower = written.toLowerCase();
+    // Most are one word, without a hump and with nothing that is compared as something else.
+    if (PLAIN.test(written) && lower.slice(1) === written.slice(1)) {
+      entries.add(lower.slice(0, SEARCH_WORD_CHARS_MAX));
+      continue;
+    }
+    for (const part of wordsIn(written)) {
+      for (const entry of entriesOf(part, written)) entries.add(entry);
+    }
+  }
+  return entries;
+}
+
 /** Where the parts of a word begin that is written in humps, after the first. */
 function humpsOf(written: string): readonly number[] {
   if (!HAS_HUMP.test(written)) return NONE;
@@ -85,6 +105,9 @@ const PLAIN = /^[\x20-\x7e]*$/;
  * some characters are made of that is no letter, such as the parentheses of a number in them.
  */
 const DROPPED = /[\u0300-\u036f\0-\x2f:-@[-`{-\x7f]+/g;
+
+/** One word or some with nothing of ASCII between them, which is far sooner found than words are. */
+const ROUGHLY = /[0-9A-Za-z\u0080-\uffff]+/g;
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 
