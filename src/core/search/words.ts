@@ -52,7 +52,7 @@ export function entriesOf(word: TextWord, text: string): readonly string[] {
   return [word.text, ...humpsOf(written).map((at) => compared(written.slice(at)))];
 }
 
-/** Everything by which a text is found, each once. Made at the end of each turn: so it makes little. */
+/** Everything by which a text is found, each once. It is made at the end of each turn. */
 export function entriesIn(text: string): ReadonlySet<string> {
   const entries = new Set<string>();
   const seen = new Set<string>();
@@ -106,7 +106,7 @@ const PLAIN = /^[\x20-\x7e]*$/;
  */
 const DROPPED = /[\u0300-\u036f\0-\x2f:-@[-`{-\x7f]+/g;
 
-/** One word or some with nothing of ASCII between them, which is far sooner found than words are. */
+/** One word, or some with nothing of ASCII between them: these are sooner found than words. */
 const ROUGHLY = /[0-9A-Za-z\u0080-\uffff]+/g;
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
