@@ -114,6 +114,9 @@ export const SESSION_NAME_WORDS_MAX = 5;
 /** Sessions of one name that a caller may see: as many are read, and named in a refusal. */
 export const SESSION_NAMESAKES_READ_MAX = 10;
 
+/** How often a free name is sought for a session, while others take what was found. */
+export const SESSION_NAME_TRIES_MAX = 8;
+
 /** The number that makes a name unlike others; from here on it may have another's. */
 export const SESSION_NAME_NUMBER_MAX = 1_000_000;
 

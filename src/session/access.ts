@@ -3,6 +3,7 @@ import type { ClientId, PromptId, ShellId, TurnId } from "../core/id.ts";
 import type { LiveReplayMode } from "../core/replay/window.ts";
 import { fail, ok, type Result } from "../core/result.ts";
 import type { Actor, CommandData } from "../core/session/command.ts";
+import type { SessionName } from "../core/session/name.ts";
 import type { ModelChange, Session } from "../core/session/state.ts";
 import {
   type Audience,
@@ -160,8 +161,16 @@ export class SessionAccess extends KnownSession {
     return this.host.choices.names.give(this.viewer, { sessionId, name, audience }, rename);
   }
 
-  prompt(actor: Actor, request: PromptRequest) {
-    return this.host.prompt(this.key, actor, request);
+  /** Admits a prompt. The first one names a session that has no name. */
+  async prompt(actor: Actor, request: PromptRequest) {
+    const { names } = this.host.choices;
+    const admit = (name: SessionName | null) =>
+      this.host.prompt(this.key, actor, { ...request, ...(name && { name }) });
+    const words = names.wordsFor(this.session, request.content);
+    if (words === null) return admit(null);
+    const { sessionId } = this.key;
+    const { audience = null } = this.session.chosen;
+    return names.automatic(this.viewer, { sessionId, name: words, audience }, admit);
   }
 
   steer(actor: Actor, message: SteerRequest) {

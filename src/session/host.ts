@@ -141,10 +141,10 @@ export class SessionHost {
     return retryIfEvicted(async () => {
       const found = await this.find(key);
       if (!found.ok) return found;
-      const { content, params, idempotency, deadlineMs, isRetry } = request;
+      const { content, deadlineMs, isRetry, ...given } = request;
       // Others have seen the words of a prompt that failed; any other prompt is shown to them.
       const isSeen = isRetry && found.value.session.lastTurnError !== null;
-      const prompt = { ...this.#newPrompt(found.value, content, deadlineMs), params, idempotency };
+      const prompt = { ...this.#newPrompt(found.value, content, deadlineMs), ...given };
       const by = this.#by(actor);
       return this.#admit(found.value, { ...by, type: "prompt", ...prompt, echo: !isSeen });
     });

@@ -1,6 +1,7 @@
 import type { ContentBlock } from "../core/agent-update.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CommandData, CommandType, Idempotency } from "../core/session/command.ts";
+import type { SessionName } from "../core/session/name.ts";
 import type { Outcome } from "./actor/written.ts";
 import type { VerdictHold } from "./bus/streams.ts";
 
@@ -18,6 +19,8 @@ export interface PromptRequest {
   readonly params: JsonObject | null;
   readonly isRetry: boolean;
   readonly idempotency: Idempotency;
+  /** What its session is called from here on, if it has no name. */
+  readonly name?: SessionName;
 }
 
 export interface SteerRequest {

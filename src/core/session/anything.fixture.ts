@@ -174,6 +174,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   prompt: (at) => ({
     ...somePrompt(at),
     ...(at.odd && { start: someStart(at) }),
+    ...(at.pick % 3 === 0 && { name: sessionName("by-words") }),
     ...(at.pick % 11 === 0 && { unpaid: tooPoor(at.pick, 0) }),
   }),
   begin_turn: (at) => ({ promptId: firstPrompt(at), start: someStart(at) }),

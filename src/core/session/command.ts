@@ -201,6 +201,8 @@ export interface NewPrompt {
   readonly pendingMax?: number | null;
   /** False for retries and continuations, which other clients have seen already. */
   readonly echo: boolean;
+  /** What a session without a name is called from here on: words of its first prompt. */
+  readonly name?: SessionName;
 }
 
 /** What a turn needs to begin: its id, and credits that the ledger has already set aside. */

@@ -258,6 +258,17 @@ describe("whatever happens to a session", () => {
     });
   });
 
+  it("P7: a name that a session has is only replaced by one that is given", () => {
+    inEveryLife(({ before, command, decision }) => {
+      const from = before?.chosen.name;
+      const to = decision.session?.chosen.name;
+      if (from === to) return;
+      is(to === undefined, false);
+      const wanted = command.type === "metadata" || command.type === "create";
+      is(wanted || (command.type === "prompt" && from === undefined), true);
+    });
+  });
+
   it("P7: how much may happen unasked changes only by the events that say so", () => {
     inEveryLife(({ before, decision }) => {
       if (before === null || decision.session === null) return;

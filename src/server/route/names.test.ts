@@ -141,6 +141,70 @@ describe("a name that is given to a session", () => {
   });
 });
 
+describe("a name that is made of the words of the first prompt", () => {
+  it("P7: is there with the prompt, once, and leaves the display name as it is", async () => {
+    const team = await Team.open();
+    const { path, sessionId } = await team.made(team.ada);
+    expect((await team.ada.call("GET", path)).body).not.toHaveProperty("name");
+    const stream = await team.stream(team.ada, `${path}/events`);
+    await team.turn(team.ada, path, "/help");
+    await team.turn(team.ada, path, "say Fix the login, please");
+    await team.turn(team.ada, path, "say something else");
+    const named = stream.frames.filter(({ event }) => event === "session_named");
+    expect(named.map(({ data }) => data.data)).toMatchObject([
+      { name: "say-fix-login", source: "auto", from: null },
+    ]);
+    expect(await idOf(team.ada, "say-fix-login")).toBe(sessionId);
+    const { body } = await team.ada.call("GET", "/session/say-fix-login");
+    expect(body).toMatchObject({ displayName: "say Fix the login, please" });
+    const audit = await team.ada.call("GET", `${path}/audit`);
+    expect(audit.text).not.toContain("say-fix-login");
+  });
+
+  it("does not come where one was given, and can be replaced", async () => {
+    const team = await Team.open();
+    const given = await team.made(team.ada, { name: "docs" });
+    await team.turn(team.ada, given.path, "say hello");
+    expect(await idOf(team.ada, "docs")).toBe(given.sessionId);
+    const other = await team.made(team.ada);
+    await team.turn(team.ada, other.path, "say hello");
+    expect((await rename(team.ada, "/session/say-hello", "greeting")).status).toBe(200);
+    await team.turn(team.ada, "/session/greeting", "say more");
+    expect(await idOf(team.ada, "greeting")).toBe(other.sessionId);
+  });
+
+  it("has a number where its caller sees that name, and none for what is hidden (P8)", async () => {
+    const team = await Team.open();
+    const said = async (by: Person) => {
+      const { path } = await team.made(by);
+      await team.turn(by, path, "say hello");
+      return (await by.call("GET", path)).body.name;
+    };
+    const all = [await said(team.ada), await said(team.ada), await said(team.ada)];
+    expect(all).toEqual(["say-hello", "say-hello-2", "say-hello-3"]);
+    expect(await said(team.bob)).toBe("say-hello");
+    expect(await said(team.own)).toBe("say-hello-4");
+  });
+
+  it("is another for each of many that begin at one time", async () => {
+    const team = await Team.open();
+    const made = await Promise.all(Array.from({ length: 5 }, () => team.made(team.ada)));
+    const body = { prompt: [{ type: "text", text: "say hello" }] };
+    await Promise.all(made.map(({ path }) => team.ada.call("POST", `${path}/prompt`, { body })));
+    const listed = await team.ada.call("GET", "/sessions");
+    expect(new Set(rows(listed.body).map(({ name }) => name)).size).toBe(5);
+  });
+
+  it("is that of the workspace where the words are of another writing", async () => {
+    const team = await Team.open();
+    const { path } = await team.made(team.ada);
+    await team.turn(team.ada, path, "修复登录");
+    const { body } = await team.ada.call("GET", path);
+    expect(body.name).toMatch(/^session-fermata-session-/);
+    expect(body.displayName).toBe("修复登录");
+  });
+});
+
 describe("P8: names of sessions that a caller does not see", () => {
   it("conflict with nothing, and are found by nobody else", async () => {
     const team = await Team.open();

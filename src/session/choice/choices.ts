@@ -116,7 +116,7 @@ export class Choices {
     this.#models = new ModelChanges(world);
     this.#options = new OptionChanges(world, this.#models);
     this.reloads = new Reloads(world);
-    this.names = new SessionNames(world.store);
+    this.names = new SessionNames(world);
   }
 
   /** Sets the model and its settings at the agent, and then in the session, if it took them all. */

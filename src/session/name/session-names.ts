@@ -1,11 +1,20 @@
+import { type ContentBlock, promptText } from "../../core/agent-update.ts";
 import type { SessionId, TenantId } from "../../core/id.ts";
-import { SESSION_NAME_NUMBER_MAX, SESSION_NAMESAKES_READ_MAX } from "../../core/limits.ts";
+import {
+  PROMPT_PREVIEW_CHARS_MAX,
+  SESSION_NAME_NUMBER_MAX,
+  SESSION_NAME_TRIES_MAX,
+  SESSION_NAMESAKES_READ_MAX,
+} from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { numberedName, type SessionName } from "../../core/session/name.ts";
+import { nameFromWords, numberedName, type SessionName } from "../../core/session/name.ts";
+import type { Session } from "../../core/session/state.ts";
+import { titleOf } from "../../core/session/title.ts";
 import { type Audience, isVisibleTo, type Viewer } from "../../core/session/visibility.ts";
-import type { ListFilter, SessionStore, StoredRecord } from "../../store/store.ts";
+import type { ListFilter, StoredRecord } from "../../store/store.ts";
 import { visibleFilter } from "../bus/streams.ts";
 import { isUnfinishedFork } from "../side/fork-draft.ts";
+import type { SessionWorld } from "../world.ts";
 
 /** A session that is to have a name. */
 export interface NamedSession {
@@ -26,11 +35,11 @@ interface NameClaim extends NamedSession {
  * one sees the other.
  */
 export class SessionNames {
-  readonly #store: Pick<SessionStore, "list">;
+  readonly #world: Pick<SessionWorld, "store" | "redact">;
   readonly #claims = new Set<NameClaim>();
 
-  constructor(store: Pick<SessionStore, "list">) {
-    this.#store = store;
+  constructor(world: Pick<SessionWorld, "store" | "redact">) {
+    this.#world = world;
   }
 
   /**
@@ -64,16 +73,58 @@ export class SessionNames {
     act: () => Promise<Result<Value>>,
   ): Promise<Result<Value>> {
     const claim = { ...session, tenantId: viewer.tenantId };
-    const rival = this.#rivalOf(viewer, session);
-    if (rival !== null) return this.#taken(viewer, session, rival);
-    this.#claims.add(claim);
-    try {
-      const other = await this.#otherOf(viewer, session);
-      if (!other.ok) return other;
-      return await (other.value === null ? act() : this.#taken(viewer, session, other.value));
-    } finally {
-      this.#claims.delete(claim);
+    const other = await this.#claimed(viewer, claim);
+    if (!other.ok) return other;
+    if (other.value !== null) return this.#taken(viewer, session, other.value);
+    return act().finally(() => this.#claims.delete(claim));
+  }
+
+  /**
+   * What a session without a name is to be called by the words of its first prompt, which may be
+   * this one; null where it has a name, or has had no prompt with words of its own. A secret is
+   * none of its words (P11). Words of other writing than a name's give the name of the workspace.
+   */
+  wordsFor(
+    { chosen, fixed, title }: Session,
+    content: readonly ContentBlock[],
+  ): SessionName | null {
+    if (chosen.name !== undefined) return null;
+    const text = promptText(content).slice(0, PROMPT_PREVIEW_CHARS_MAX);
+    const words = title ?? titleOf({ text: this.#world.redact(text), content });
+    if (words === null) return null;
+    const place = fixed.workspaceCwd.split("/").at(-1) ?? "";
+    return nameFromWords(words.replaceAll("[redacted]", " ")) ?? nameFromWords(`session ${place}`);
+  }
+
+  /**
+   * Does what names a session by words, with a number behind them where the caller sees a session
+   * of that name. Without a name where none was found: a prompt does not fail for that.
+   */
+  async automatic<Value>(
+    viewer: Viewer,
+    session: NamedSession,
+    act: (name: SessionName | null) => Promise<Result<Value>>,
+  ): Promise<Result<Value>> {
+    for (let { name } = session, tries = 0; tries < SESSION_NAME_TRIES_MAX; tries += 1) {
+      const claim = { ...session, name, tenantId: viewer.tenantId };
+      const isFree = await this.#claimed(viewer, claim);
+      if (!isFree.ok) break;
+      if (isFree.value === null) return act(name).finally(() => this.#claims.delete(claim));
+      const free = await this.#freeName(viewer, session);
+      if (!free.ok) break;
+      name = free.value;
     }
+    return act(null);
+  }
+
+  /** Claims a name; answers which session has it already, as far as the caller sees. */
+  async #claimed(viewer: Viewer, claim: NameClaim): Promise<Result<SessionId | null>> {
+    const rival = this.#rivalOf(viewer, claim);
+    if (rival !== null) return ok(rival);
+    this.#claims.add(claim);
+    const other = await this.#otherOf(viewer, claim);
+    if (!other.ok || other.value !== null) this.#claims.delete(claim);
+    return other;
   }
 
   /** Another session that is being given the name, as far as the caller sees it. */
@@ -125,7 +176,7 @@ export class SessionNames {
   async #alike(viewer: Viewer, filter: ListFilter): Promise<Result<Alike>> {
     const seen = { ...filter, ...visibleFilter(viewer) };
     const page = { limit: SESSION_NAMESAKES_READ_MAX, cursor: null };
-    const listed = await this.#store.list(viewer.tenantId, seen, page);
+    const listed = await this.#world.store.list(viewer.tenantId, seen, page);
     if (!listed.ok) return listed;
     const sessions = listed.value.sessions.filter((row) => !isUnfinishedFork(row));
     return ok({ sessions, hasMore: listed.value.nextCursor !== null });

@@ -27,6 +27,7 @@ import {
 } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
 import { type CommandResult, type Stamp, stampOf } from "../event.ts";
+import { isSessionName } from "../name.ts";
 import {
   admissionKey,
   atWork,
@@ -72,6 +73,7 @@ function admit(
     null;
   if (why !== null) return refused(session, why);
   emitAdmission(draft, prompt, command);
+  nameByWords(draft, prompt, command);
   const next = pendingCount(session) === 0 && draft.state === "ready";
   // What a line with a slash means is found out first: it may be no turn at all.
   const isTurn = slashTextOf(prompt.content) === null;
@@ -157,6 +159,13 @@ function emitAdmission(draft: Draft, prompt: NewPrompt, { actor, atMs, bound }: 
     ...(bound && { authority: bound.authority }),
   };
   draft.emit("prompt_admitted", data, stampOf(promptId, { clientId, userId }));
+}
+
+/** Once and no more (P7). What was a secret is no name any more (P11). */
+function nameByWords(draft: Draft, { promptId, name }: NewPrompt, { actor }: Command) {
+  if (name === undefined || draft.session.chosen.name !== undefined || !isSessionName(name)) return;
+  const by = stampOf(promptId, { clientId: clientOf(actor), userId: userOf(actor) });
+  draft.emit("session_named", { name, source: "auto", from: null }, by);
 }
 
 /** Puts the head of the queue to work, now that its credits are set aside. */
