@@ -10,7 +10,9 @@ import { type CallSettings, type FermataOptions, freshId, Transport } from "./tr
 
 /** What a new session is made with; all of it may be left out. */
 export type NewSessionOptions = CallSettings &
-  Partial<NewSessionFields> & {
+  Partial<Omit<NewSessionFields, "name">> & {
+    /** By which it can be opened: 2 to 64 of a-z, 0-9 and hyphens. */
+    readonly name?: string;
     /** By which the server knows a repeat. */
     readonly key?: string;
   };
@@ -22,7 +24,6 @@ export interface SessionQuery extends CallSettings {
   readonly workspace?: string;
   readonly closed?: boolean;
   readonly user?: string;
-  /** The one session with this name. */
   readonly name?: string;
   /** The agent that it is set to. */
   readonly agent?: string;
@@ -68,8 +69,8 @@ export class Fermata {
   readonly sessions: {
     /** Makes a session of its own; it answers when its agent is there. */
     create(options?: NewSessionOptions): Promise<SessionHandle>;
-    /** A session that there is. Nothing is started for it. */
-    open(id: string, options?: CallSettings): Promise<SessionHandle>;
+    /** A session that there is, by its id or its name. Nothing is started for it. */
+    open(idOrName: string, options?: CallSettings): Promise<SessionHandle>;
     /** The session with that id, whether there is one or not: nothing is asked. */
     at(id: string): SessionHandle;
     /** The last used first. */
@@ -86,7 +87,7 @@ export class Fermata {
     };
     this.sessions = {
       create: (wanted) => this.#create(wanted),
-      open: (id, call) => this.#open(id, call),
+      open: (idOrName, call) => this.#open(idOrName, call),
       at: (id) => new SessionHandle(this.#transport, id),
       list: (query) => this.#list(query),
     };
@@ -134,8 +135,9 @@ export class Fermata {
     return new SessionHandle(this.#transport, String(made.sessionId));
   }
 
-  async #open(id: string, options?: CallSettings): Promise<SessionHandle> {
-    const path = `/session/${encodeURIComponent(id)}`;
+  /** The id is kept: the name may be another session's tomorrow. */
+  async #open(idOrName: string, options?: CallSettings): Promise<SessionHandle> {
+    const path = `/session/${encodeURIComponent(idOrName)}`;
     const { sessionId } = await this.#transport.call("GET", path, options);
     return new SessionHandle(this.#transport, String(sessionId));
   }

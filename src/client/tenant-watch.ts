@@ -12,6 +12,8 @@ export interface TenantSession {
   readonly workspaceCwd: string;
   readonly status: SessionState;
   readonly displayName: string | null;
+  readonly name: string | null;
+  readonly agent: string | null;
   readonly closed: boolean;
   readonly pendingPrompts: number;
   readonly updatedAtMs: number;

@@ -1,5 +1,6 @@
 import { type AgentUpdate, chunkText, parentToolCallId } from "../core/agent-update.ts";
 import { isObject, type JsonObject, objectAt, stringAt } from "../core/json.ts";
+import type { TurnCost } from "../core/session/credit-event.ts";
 import type { EventType, SessionEvent } from "../core/session/event.ts";
 import type { ChildState } from "../core/turn.ts";
 import type { TurnErrorCode } from "../core/turn-error.ts";
@@ -54,6 +55,8 @@ export type VerdictValue =
       readonly stopReason: string;
       /** What the agent said after its last tool call. */
       readonly text: string;
+      /** What it has cost; null if it had no price. */
+      readonly cost: TurnCost | null;
     }
   | {
       readonly kind: "error";
@@ -62,6 +65,7 @@ export type VerdictValue =
       readonly message: string;
       /** What it said before. */
       readonly text: string;
+      readonly cost: TurnCost | null;
     };
 
 /** A part as the fold keeps it: texts grow, and objects change in place. */
@@ -277,12 +281,13 @@ export class TurnFold {
   }
 
   #verdictOf(event: SessionEvent<"turn_complete" | "turn_error">): VerdictValue {
-    const text = this.#finalWords();
+    const { cost = null } = event.data;
+    const said = { text: this.#finalWords(), cost };
     if (event.type === "turn_complete") {
-      return { kind: "complete", stopReason: event.data.stopReason, text };
+      return { kind: "complete", stopReason: event.data.stopReason, ...said };
     }
     const { code, message } = event.data;
-    return { kind: "error", code, message, text };
+    return { kind: "error", code, message, ...said };
   }
 
   #finalWords(): string {
@@ -305,6 +310,7 @@ const AGAIN: ReadonlySet<string> = new Set<EventType>([
 /** What belongs to a turn and is none of what people look at. */
 const BOOKKEEPING: ReadonlySet<string> = new Set<EventType>([
   "prompt_admitted",
+  "session_named",
   "pending_prompt_added",
   "pending_prompt_started",
   "pending_prompt_completed",

@@ -163,12 +163,13 @@ export class TurnHandle implements AsyncIterable<TurnPart> {
   }
 }
 
-function verdictOf({ state, stopReason, error, resultText: text = "" }: TurnStatus) {
+function verdictOf(turn: TurnStatus): VerdictValue | null {
+  const { state, stopReason, error, resultText: text = "", cost = null } = turn;
   if (state === "error" && error !== undefined) {
-    return { kind: "error", code: error.code, message: error.message, text } as const;
+    return { kind: "error", code: error.code, message: error.message, text, cost };
   }
   if (state !== "completed" && state !== "cancelled") return null;
-  return { kind: "complete", stopReason: stopReason ?? state, text } as const;
+  return { kind: "complete", stopReason: stopReason ?? state, text, cost };
 }
 
 /** One reader of a turn. What it has not taken yet is one entry for each part, however long. */

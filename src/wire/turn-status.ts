@@ -1,4 +1,5 @@
 import type { ClientId, PromptId, SessionId } from "../core/id.ts";
+import type { TurnCost } from "../core/session/credit-event.ts";
 
 /** The state of a prompt, or how it ended, as `GET …/turns` answers. */
 export interface TurnStatus {
@@ -12,6 +13,8 @@ export interface TurnStatus {
   readonly endedAt?: number;
   readonly stopReason?: string;
   readonly error?: { readonly message: string; readonly code: string; readonly errorKind?: string };
+  /** Of one that has ended; null if it had no price. */
+  readonly cost?: TurnCost | null;
   readonly resultText?: string;
   readonly resultTruncated?: true;
   readonly resultCode?: "RESULT_TEXT_TRUNCATED";

@@ -26,6 +26,7 @@ describe("a session of the client", { timeout: 60_000 }, () => {
       kind: "complete",
       stopReason: "end_turn",
       text: "twothree",
+      cost: null,
     });
     expect(await partsOf(turn)).toHaveLength(3);
   });
@@ -145,6 +146,26 @@ describe("a session of the client", { timeout: 60_000 }, () => {
     const ids = [];
     for await (const one of fermata.sessions.list({ text: "another" })) ids.push(one.sessionId);
     expect(ids).not.toContain(fork.id);
+  });
+
+  it("is opened by its name, listed by name and agent, and keeps its id when it is renamed", async () => {
+    const fermata = client();
+    const session = await fermata.sessions.create({ name: "docs-of-today", agent: "echo" });
+    const same = await fermata.sessions.open("docs-of-today");
+    expect(same.id).toBe(session.id);
+    const taken = fermata.sessions.create({ name: "docs-of-today" });
+    await expect(taken).rejects.toMatchObject({
+      code: "session_name_taken",
+      details: { suggestion: "docs-of-today-2" },
+    });
+    await same.setName("docs-of-old");
+    expect(await same.status()).toMatchObject({ name: "docs-of-old", agent: "echo" });
+    const ids = [];
+    const query = { name: "docs-of-old", agent: "echo" } as const;
+    for await (const { sessionId } of fermata.sessions.list(query)) ids.push(sessionId);
+    expect(ids).toEqual([session.id]);
+    const unknown = fermata.sessions.open("docs-of-today");
+    await expect(unknown).rejects.toMatchObject({ code: "session_not_found" });
   });
 
   it("ends every call with its signal", async () => {

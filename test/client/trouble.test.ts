@@ -189,7 +189,7 @@ describe("a server that is none of ours, older or newer", { timeout: 60_000 }, (
     const { url } = await oneSession(() => streamOf(said(1, "one"), repeated, verdict, repeated));
     const session = await new Fermata({ url }).sessions.open("s");
     const turn = await session.prompt("hi");
-    expect(await turn.verdict).toEqual({ kind: "complete", stopReason: "end_turn", text: "one" });
+    expect(await turn.verdict).toMatchObject({ kind: "complete", text: "one", cost: null });
   });
 });
 

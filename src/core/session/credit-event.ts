@@ -84,11 +84,15 @@ export interface UsageSuspicion {
   turnId?: TurnId;
 }
 
-interface Settled {
-  turnId: TurnId;
+/** What a turn with a price has cost, in millionths of a credit. */
+export interface TurnCost {
+  readonly chargedMicro: number;
   /** Where the price is by tokens and the agent did not tell them: the reserve was charged. */
-  usage?: "unknown";
+  readonly usage?: "unknown";
+}
+
+interface Settled extends TurnCost {
+  turnId: TurnId;
   reservedMicro: number;
-  chargedMicro: number;
   releasedMicro: number;
 }

@@ -9,7 +9,13 @@ import type { SessionState } from "../status.ts";
 import type { AgentMode, SandboxState } from "../turn.ts";
 import type { AskEvents } from "./ask-event.ts";
 import type { ChildEvents } from "./child-event.ts";
-import type { BudgetWarning, CreditEvents, CreditWait, UsageSuspicion } from "./credit-event.ts";
+import type {
+  BudgetWarning,
+  CreditEvents,
+  CreditWait,
+  TurnCost,
+  UsageSuspicion,
+} from "./credit-event.ts";
 import type { SessionName } from "./name.ts";
 import type { EndReason, StatusCause, StopCause, TurnOutcome } from "./reason.ts";
 import type {
@@ -272,6 +278,8 @@ interface SteeredMessages {
 
 interface TurnCompletion {
   stopReason: string;
+  /** As its settlement says, where it had a price. */
+  cost?: TurnCost;
   promptId: PromptId;
   turnId?: TurnId;
   /** Where a branch can go on from this turn: both are names of the turn. */
@@ -281,6 +289,7 @@ interface TurnCompletion {
 interface TurnError {
   message: string;
   code: string;
+  cost?: TurnCost;
   promptId: PromptId;
   turnId?: TurnId;
   errorKind?: string;

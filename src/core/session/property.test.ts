@@ -12,7 +12,7 @@ import { hasTurn, SESSION_STATES, type SessionState, VALID_TRANSITIONS } from ".
 import { EMPTY_TURN } from "../turn.ts";
 import { COMMAND_TYPES } from "./admission.ts";
 import { anything, commandFor } from "./anything.fixture.ts";
-import type { SessionEvent } from "./event.ts";
+import { isVerdict, type SessionEvent } from "./event.ts";
 import { EVENT_TYPES } from "./event-table.ts";
 import { evolve } from "./evolve.ts";
 import { AGENT, dataOf, Life, steps } from "./life.fixture.ts";
@@ -255,6 +255,16 @@ describe("whatever happens to a session", () => {
       const said = decision.events.some(({ type }) => CHOICES.has(type));
       if (!said) is(decision.session.chosen, before.chosen);
       is(decision.session.fixed, before.fixed);
+    });
+  });
+
+  it("P9: a verdict says what its turn was charged, where that had a price", () => {
+    inEveryLife(({ before, decision }) => {
+      const turn = before?.connection.turn.currentReservation;
+      if (!turn || turn.price === null) return;
+      const [settled] = dataOf(decision.events, "credits_settled");
+      const verdict = decision.events.find(isVerdict);
+      if (settled !== undefined) is(verdict?.data.cost?.chargedMicro, settled.chargedMicro);
     });
   });
 

@@ -62,6 +62,8 @@ describe("a session that costs", () => {
     await heard(stream, "turn_complete", second);
     // Of the second the agent tells no tokens, so that its reserve is charged.
     expect(await balance(world)).toMatchObject({ chargedMicro: 18, openMicro: 0 });
+    const turn = await world.call("GET", `/session/${work.id}/turns/${second}?wait=1s`);
+    expect(turn.body).toMatchObject({ cost: { chargedMicro: 10, usage: "unknown" } });
   });
 
   it("gets another slice in mid-turn, and ends with budget_exhausted without one", async () => {

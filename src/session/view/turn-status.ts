@@ -152,6 +152,7 @@ function statusOf(
     ...(promptId && { promptId }),
     ...begun(own),
     endedAt: verdict._meta.serverTimestamp,
+    cost: verdict.data.cost ?? null,
     ...result(own),
     ...(originatorClientId && { originatorClientId }),
   };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_NAME_CHARS_MAX, TOOL_CALLS_TRACKED_MAX, TURN_TOKENS_MAX } from "../../limits.ts";
 import { NO_TOKENS, type Price } from "../../price.ts";
+import { isVerdict } from "../event.ts";
 import { AGENT, dataOf, Life, newPrompt, turnId, types, verdictOn } from "../life.fixture.ts";
 
 const tool = (life: Life, update: Readonly<Record<string, unknown>>) =>
@@ -177,6 +178,7 @@ describe("P9: credits", () => {
         chargedMicro: 60,
         releasedMicro: 40,
       });
+      expect(life.log.find(isVerdict)?.data).toMatchObject({ cost: { chargedMicro: 60 } });
       expect(life.turn.currentReservation).toBeNull();
     });
   }
@@ -186,6 +188,14 @@ describe("P9: credits", () => {
     life.complete("t1");
     const all = { reservedMicro: 100, chargedMicro: 100, releasedMicro: 0, usage: "unknown" };
     expect(settled(life)).toMatchObject(all);
+    const cost = { chargedMicro: 100, usage: "unknown" };
+    expect(life.log.find(isVerdict)?.data.cost).toEqual(cost);
+  });
+
+  it("are not told of a turn without a price", () => {
+    const life = new Life().running();
+    life.complete("t1");
+    expect(life.log.find(isVerdict)?.data).not.toHaveProperty("cost");
   });
 
   it("used beyond the reservation are reserved first", () => {

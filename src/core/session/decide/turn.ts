@@ -3,9 +3,11 @@ import type { TurnId } from "../../id.ts";
 import { settle } from "../../ledger.ts";
 import { PROMPT_ECHO_BLOCKS_MAX } from "../../limits.ts";
 import { CANCELLED } from "../../policy/ask.ts";
+import type { TurnState } from "../../turn.ts";
 import { isUsageUnknown } from "../../turn-cost.ts";
 import { TURN_ERRORS, type TurnErrorCode } from "../../turn-error.ts";
 import type { TurnStart } from "../command.ts";
+import type { TurnCost } from "../credit-event.ts";
 import type { Draft } from "../draft.ts";
 import { type EventData, type Stamp, stampOf } from "../event.ts";
 import type { AskEnd, StatusCause, TurnOutcome } from "../reason.ts";
@@ -114,7 +116,8 @@ export function pronounce(
   const { promptId, waited } = prompt;
   const stamp = stampOf(promptId, prompt);
   const ran = "turnId" in prompt;
-  const about = ran ? { promptId, turnId: prompt.turnId } : { promptId };
+  const cost = ran ? costOf(draft.session.connection.turn, verdict) : {};
+  const about = ran ? { promptId, turnId: prompt.turnId, ...cost } : { promptId };
   if (verdict.type === "turn_complete") {
     const stopReason = verdict.stopReason || "end_turn";
     const branchPoint = ran && stopReason === "end_turn" && branchPointAt(prompt.turnId);
@@ -195,15 +198,31 @@ function closeToolCalls(draft: Draft, stamp: Stamp) {
   }
 }
 
+/** With its verdict, so that who hears that need not wait for the settlement. */
+function costOf(turn: TurnState, verdict: TurnVerdict): { readonly cost?: TurnCost } {
+  const settlement = settlementOf(turn, outcomeOf(verdict) === "completed");
+  if (settlement === null || turn.currentReservation?.price === null) return {};
+  const { chargedMicro, usage } = settlement;
+  return { cost: { chargedMicro, ...usage } };
+}
+
+function settlementOf(turn: TurnState, isCompleted: boolean) {
+  const { currentReservation } = turn;
+  if (currentReservation === null) return null;
+  const isUnknown = isUsageUnknown(turn, isCompleted);
+  const usage = isUnknown ? { usage: "unknown" as const } : {};
+  return { ...settle(currentReservation, isUnknown), usage };
+}
+
 function settleCredits(draft: Draft, stamp: Stamp, isCompleted: boolean) {
   const { turn } = draft.session.connection;
   const reservation = turn.currentReservation;
-  if (reservation === null) return;
-  const isUnknown = isUsageUnknown(turn, isCompleted);
+  const settlement = settlementOf(turn, isCompleted);
+  if (reservation === null || settlement === null) return;
   const { turnId, slices, price } = reservation;
   // A slice may be on its way under the next number; what was overspent takes the one after.
   const n = slices + 1;
-  const { furtherMicro, chargedMicro, releasedMicro } = settle(reservation, isUnknown);
+  const { furtherMicro, chargedMicro, releasedMicro, usage } = settlement;
   if (furtherMicro > 0) {
     draft.emit("credits_reserved", { turnId, n, amountMicro: furtherMicro, price }, stamp);
   }
@@ -213,7 +232,7 @@ function settleCredits(draft: Draft, stamp: Stamp, isCompleted: boolean) {
     reservedMicro,
     chargedMicro,
     releasedMicro,
-    ...(isUnknown && { usage: "unknown" as const }),
+    ...usage,
   };
   draft.emit("credits_settled", settled, stamp);
 }
