@@ -26,7 +26,7 @@ describe("a session of the client", { timeout: 60_000 }, () => {
       kind: "complete",
       stopReason: "end_turn",
       text: "twothree",
-      cost: null,
+      cost: { chargedMicro: 0 },
     });
     expect(await partsOf(turn)).toHaveLength(3);
   });
@@ -69,6 +69,7 @@ describe("a session of the client", { timeout: 60_000 }, () => {
       code: "-32001",
       message: "no luck",
       text: "so far",
+      cost: { chargedMicro: 0 },
     });
     const refused = await client()
       .sessions.create({ agent: "nobody" })

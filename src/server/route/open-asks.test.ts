@@ -30,6 +30,7 @@ describe("GET /asks", () => {
           sessionId: adas.sessionId,
           workspaceCwd: team.people.world.stage.folder,
           displayName: expect.any(String),
+          name: "ask-kind-execute-title-run",
           requestId: adas.requestId,
           createdAt: expect.any(String),
           kind: "permission",

@@ -57,6 +57,7 @@ describe("GET /session/:id/turns/:promptId", () => {
       promptText: "say hello\ntool\nsay  world",
       startedAt: when,
       endedAt: when,
+      cost: null,
       resultText: "world",
       originatorClientId: "ada",
     });
@@ -101,6 +102,7 @@ describe("GET /session/:id/turns/:promptId", () => {
       promptText: "say hello",
       queuedAt: when,
       endedAt: when,
+      cost: null,
     };
     expect(await statusOf(work, waiting)).toEqual(removed);
     await work.call("POST", "/cancel");
