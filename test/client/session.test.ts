@@ -149,7 +149,7 @@ describe("a session of the client", { timeout: 60_000 }, () => {
     expect(ids).not.toContain(fork.id);
   });
 
-  it("is opened by its name, listed by name and agent, and keeps its id when it is renamed", async () => {
+  it("is opened by its name, listed by it and its agent, and keeps its id", async () => {
     const fermata = client();
     const session = await fermata.sessions.create({ name: "docs-of-today", agent: "echo" });
     const same = await fermata.sessions.open("docs-of-today");
