@@ -67,7 +67,8 @@ describe("fermata run", () => {
     const newest = await run("run", "--continue", "--json", "say newest");
     const result = jsonOf({ ...newest, stdout: newest.stdout.trim().split("\n").at(-1) ?? "" });
     expect(result).toMatchObject({ type: "result", sessionId: id, exitCode: 0 });
-    expect(result.verdict).toEqual({ kind: "complete", stopReason: "end_turn", text: "newest" });
+    const verdict = { kind: "complete", stopReason: "end_turn", text: "newest" };
+    expect(result.verdict).toEqual({ ...verdict, cost: { chargedMicro: 0 } });
     const folder = join(person.home, "../far");
     mkdirSync(folder);
     const far = await person.run(["run", `--continue=${id}`, "say no"], "", folder);
