@@ -182,6 +182,14 @@ export const SPELLING_CHARS_MAX = 64;
 /** Beyond so many wrong letters, which name was meant is a guess. */
 export const SPELLING_EDITS_MAX = 2;
 
+/** How long a shell waits for the names of sessions, and how many it is given. */
+export const COMPLETION_MS_MAX = 150;
+export const COMPLETIONS_MAX = 200;
+
+/** How often a command looks for the server that another command has just started. */
+export const SERVER_FOUND_TRIES_MAX = 100;
+export const SERVER_FOUND_RETRY_MS = 100;
+
 export * from "./limits/agent.ts";
 export * from "./limits/loader.ts";
 export * from "./limits/server.ts";

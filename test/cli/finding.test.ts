@@ -78,6 +78,28 @@ describe("a server in the background", () => {
   });
 });
 
+describe("two commands that start a server at once", () => {
+  it("come to the same one", async () => {
+    const person = shell();
+    const both = await Promise.all(["one", "two"].map((name) => person.run(["new", name])));
+    expect(both.map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toMatchObject([
+      { exitCode: 0 },
+      { exitCode: 0 },
+    ]);
+    expect(both.filter(({ stderr }) => /started a server/.test(stderr))).toHaveLength(1);
+    expect(runFiles(person)).toHaveLength(1);
+  });
+});
+
+describe("a server of another version", () => {
+  it("is refused by every command that would speak to it, with what to type", async () => {
+    const url = await answering("0.9.0");
+    const { exitCode, stdout, stderr } = await shell().run(["ls", "--url", url]);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 5, stdout: "" });
+    expect(stderr).toMatch(/is fermata 0\.9\.0, and this is 0\.1\.0\. Use: npx fermata@0\.9\.0/);
+  });
+});
+
 describe("a run file of a dead server", () => {
   it("is passed over, and taken away by the next server", async () => {
     const person = shell();

@@ -1,6 +1,11 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { Fermata } from "../../client/index.ts";
 import { stringAt } from "../../core/json.ts";
-import { CONNECT_PATIENCE_MS } from "../../core/limits.ts";
+import {
+  CONNECT_PATIENCE_MS,
+  SERVER_FOUND_RETRY_MS,
+  SERVER_FOUND_TRIES_MAX,
+} from "../../core/limits.ts";
 import { CommandFailure } from "../failure.ts";
 import { homeOf, messageOf } from "../home.ts";
 import { version } from "../output.ts";
@@ -10,6 +15,7 @@ import type { CommandRow } from "../table/row.ts";
 import { startInBackground } from "./background.ts";
 import { failureOf } from "./failure-of.ts";
 import { type FoundServer, findServer, localServer } from "./find-server.ts";
+import type { RunningRecord } from "./run-file.ts";
 
 /** What a command that speaks to a server is given. */
 export interface OnServer<Row extends CommandRow> {
@@ -96,12 +102,28 @@ async function startServerHere(env: NodeJS.ProcessEnv): Promise<FoundServer> {
     const { pid, log } = await startInBackground([], env);
     console.error(`fermata: started a server (pid ${pid}, log ${log}); stop it: fermata stop`);
   } catch (thrown) {
-    running = await localServer(env);
+    if (!isTaken(thrown)) throw thrown;
+    running = await awaitedServer(env);
     if (running === null) throw thrown;
   }
   running ??= await localServer(env);
   if (running === null) throw new CommandFailure(EXIT.unreachable, "the server is gone again");
   return { url: running.url, token: running.token, by: "run file", running };
+}
+
+/** Another command has just started a server over the same data. */
+function isTaken(thrown: unknown): boolean {
+  return thrown instanceof CommandFailure && / serves .* already/.test(thrown.message);
+}
+
+/** It has the data from its beginning, and its run file when it listens. */
+async function awaitedServer(env: NodeJS.ProcessEnv): Promise<RunningRecord | null> {
+  for (let tries = 1; tries <= SERVER_FOUND_TRIES_MAX; tries += 1) {
+    const running = await localServer(env);
+    if (running !== null) return running;
+    await pause(SERVER_FOUND_RETRY_MS);
+  }
+  return null;
 }
 
 /** A server of another version may mean something else by the same words. */

@@ -392,7 +392,3 @@ export const COMMAND_MS_MAX = 30 * 24 * 3_600_000;
 
 /** Sessions that one command is about at most. */
 export const SESSIONS_AT_ONCE_MAX = 256;
-
-/** How long a shell waits for the names of sessions, and how many it is given. */
-export const COMPLETION_MS_MAX = 150;
-export const COMPLETIONS_MAX = 200;
