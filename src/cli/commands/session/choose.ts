@@ -51,7 +51,10 @@ async function idOf(choosing: Choosing, word: string): Promise<string> {
 }
 
 async function namedSession({ client, signal }: Choosing, name: string): Promise<string | null> {
-  for await (const row of client.sessions.list({ name, size: 1, signal })) return row.sessionId;
+  for await (const row of client.sessions.list({ name, size: 1, signal })) {
+    // A server that does not know the condition lists all sessions.
+    return row.name === name ? row.sessionId : null;
+  }
   return null;
 }
 
