@@ -80,7 +80,7 @@ const ADDITIONS: readonly Addition[] = [
   },
   {
     what: "an event",
-    edits: [["session/event.ts", ", Announcements {", ", Announcements {\n  paused: object;"]],
+    edits: [["session/event.ts", "    Announcements {", "    Announcements {\n  paused: object;"]],
     places: ["session/event-table.ts: EVENT_TABLE"],
   },
   {

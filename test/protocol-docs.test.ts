@@ -100,7 +100,7 @@ describe("the events of docs/protocol.md", () => {
     const rows = [...sectionOf("Events").matchAll(/^\| `(\w+)` \| `([^`]*)` \|/gm)];
     const documented = rows.map(([, type = "", data = ""]) => {
       const outer = data.replaceAll(/:?[[{].*?[}\]]+/g, "");
-      return `${type}: ${outer.split(", ").toSorted().join(", ")}`;
+      return `${type}: ${outer.split(/, ?/).toSorted().join(", ")}`;
     });
     expect(documented.toSorted()).toEqual(declaredFields().toSorted());
   });
@@ -233,7 +233,7 @@ function anchorsOf(page: string): readonly string[] {
   });
 }
 
-const EVENT_FILES = ["event", "ask-event", "child-event", "credit-event"].map(
+const EVENT_FILES = ["event", "ask-event", "child-event", "credit-event", "workflow"].map(
   (name) => `src/core/session/${name}.ts`,
 );
 
@@ -253,7 +253,8 @@ function declaredFields(): readonly string[] {
     const inherited = found.extends.flatMap(({ expression }) => fieldsIn(expression));
     return [...inherited, ...found.body.body.flatMap(fieldOf)];
   };
-  const families = ["EventData", "AskEvents", "ChildEvents", "CreditEvents", "Announcements"];
+  const parts = ["AskEvents", "ChildEvents", "CreditEvents", "WorkflowEvents"];
+  const families = ["EventData", ...parts, "Announcements"];
   const events = families.flatMap((name) => {
     return named.get(name)?.body.body ?? [];
   });

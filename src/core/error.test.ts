@@ -219,6 +219,19 @@ const EXPECTED = `
   workflow_missing           404 never  ExtensionHost/WorkflowMissing
   workflow_untrusted         403 never  Session/UntrustedWorkflow
   workflow_failed            502 never  ExtensionHost/WorkflowFailure
+  workflow_attached 409 never Validation/SMAlreadyAttached
+  workflow_none 404 never ExtensionHost/WorkflowNone
+  workflow_state 409 never ExtensionHost/WorkflowState
+  stage_not_next 409 never ExtensionHost/StageNotNext
+  workflow_input_missing 400 never Validation/WorkflowInputMissing
+  workflows_absent 404 never ExtensionHost/WorkflowsAbsent
+  workflow_slot_lost 409 never Session/SlotLost
+  workflow_attach_failed 502 never ExtensionHost/WorkflowAttachFailed
+  workflow_too_large 413 never Validation/WorkflowTooLarge
+  stage_result_invalid 400 never Validation/StageResultInvalid
+  stage_command_failed 502 never ExtensionHost/StageCommandFailed
+  stage_unresolved 409 never Validation/StageCtxUnresolved
+  stage_phase_failed 502 never ExtensionHost/StagePhaseFailed
 `;
 
 const rows = EXPECTED.trim()

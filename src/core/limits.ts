@@ -176,6 +176,39 @@ export const CHILD_SKILLS_MAX = 8;
 /** Children of earlier turns that a session still names. */
 export const CHILDREN_REMEMBERED_MAX = 64;
 
+/** Executions of stages since a workflow was started or resumed: what bounds an endless `Next`. */
+export const WORKFLOW_EXECUTIONS_MAX = 200;
+
+/** How often in a row the server may end under the same stage before a person has to look. */
+export const WORKFLOW_INTERRUPTIONS_MAX = 5;
+
+/** Executions that a session still names after they have ended. */
+export const WORKFLOW_PAST_MAX = 64;
+
+/** How long one phase of a stage may take; one that runs a command has that command's time. */
+export const WORKFLOW_PHASE_MS_MAX = 30_000;
+
+/** How long a command of a stage may run. */
+export const WORKFLOW_COMMAND_MS_MAX = 10 * 60 * 1_000;
+
+/** The end of a command's output, which is all of it that a stage sees. */
+export const WORKFLOW_COMMAND_OUTPUT_CHARS_MAX = 16_384;
+
+/** What a stage tells its agent, with every place filled. */
+export const STAGE_TEXT_CHARS_MAX = 256 * 1_024;
+
+/** The last words of an agent in a stage, for its judgement. */
+export const STAGE_LAST_WORDS_CHARS_MAX = 64 * 1_024;
+
+/** The text of a workflow as it is kept with its sessions. */
+export const WORKFLOW_TEXT_BYTES_MAX = 4 * 1_024 * 1_024;
+
+/** What a workflow keeps between its stages: the context, and the results of stages. */
+export const WORKFLOW_SLOT_BYTES_MAX = 256 * 1_024;
+
+/** The words that a workflow is started with. */
+export const WORKFLOW_INPUT_CHARS_MAX = 65_536;
+
 /** Names of ours are shorter; a longer word is compared with none of them. */
 export const SPELLING_CHARS_MAX = 64;
 

@@ -49,6 +49,8 @@ export const LOG_MESSAGES = {
   "extension says": "info",
   "extensions not found": "warn",
   "extension disabled": "warn",
+  "workflow says": "info",
+  "workflow aborted": "warn",
   "extension not taken down": "warn",
   "workspace is read-only to agents": "warn",
   "secret needs attention": "warn",

@@ -16,6 +16,7 @@ import { judgedTurns } from "./extension/judged-turns.ts";
 import { SessionCredit } from "./meter/session-credit.ts";
 import type { Participant } from "./participant.ts";
 import { policyChecked } from "./tenant/policy-check.ts";
+import { opinionsOf, WorkflowSide } from "./workflow/workflow-side.ts";
 import type { SessionWorld } from "./world.ts";
 
 /** An actor for one log, with those of its participants that others ask. */
@@ -55,10 +56,12 @@ export function joinParticipants(
       ...opened.skipped,
       ...(agent.link?.skipped ?? []),
       ...(extensions?.skipped ?? []),
+      ...(workflow?.skipped ?? []),
     ]);
-  const canDelegate = world.settings.childrenOpenMax > 0;
-  const delegation = canDelegate ? new Children(world, actor, { present, extensions }) : null;
+  const { workflow, opinions, children, delegation } = drivers(world, actor, opened, present);
   const agent: AgentSide = new AgentSide(world, actor, {
+    stages: workflow,
+    opinions,
     delegation,
     present,
     past,
@@ -83,7 +86,6 @@ export function joinParticipants(
   const audit = new SessionAudit(actor);
   const [streams, ...others] = joining;
   const sides = extensions === null ? [] : [extensions];
-  const children = delegation === null ? [] : [delegation];
   // Clients are told first, then the agent is set to work.
   actor.join([
     audit,
@@ -92,11 +94,30 @@ export function joinParticipants(
     ...sides,
     credit,
     timers,
-    ...children,
+    ...(children === null ? [] : [children]),
     agent,
     queue,
+    ...(workflow === null ? [] : [workflow]),
     ...others,
   ]);
   extensions?.join(actor);
   return { actor, agent, credit, queue, extensions, skipped };
+}
+
+/** What a session has only where its agent may delegate, or it may have a workflow. */
+function drivers(
+  world: SessionWorld,
+  actor: SessionActor,
+  { extensions, session, workflowSlot }: OpenSession,
+  present: PresentClients,
+) {
+  const canDelegate = world.settings.childrenOpenMax > 0;
+  const isDriven = world.workflows !== undefined || session.workflow !== undefined;
+  const opinions = isDriven ? opinionsOf(() => workflow) : null;
+  const deps = { present, extensions, opinions };
+  const children = canDelegate || isDriven ? new Children(world, actor, deps) : null;
+  const workflow: WorkflowSide | null = isDriven
+    ? new WorkflowSide(world, actor, workflowSlot, children)
+    : null;
+  return { workflow, opinions, children, delegation: canDelegate ? children : null };
 }

@@ -6,7 +6,7 @@ import { DONE, fail, ok, type Result } from "../core/result.ts";
 import { type Command, SERVER } from "../core/session/command.ts";
 import { decide } from "../core/session/decide.ts";
 import { isVerdict, type Skipped } from "../core/session/event.ts";
-import { pendingCount, type Session } from "../core/session/state.ts";
+import { type Session, workCount } from "../core/session/state.ts";
 import type { CallOff } from "../platform/clock.ts";
 import type { SessionKey } from "../store/store.ts";
 import { type OpenSession, openSession } from "./actor/open.ts";
@@ -156,7 +156,7 @@ export class LiveSession {
 
   /** Prompts that wait or run, and shell commands: what must not be let go of. */
   get isBusy(): boolean {
-    return pendingCount(this.session) > 0 || this.session.shells.size > 0;
+    return workCount(this.session) > 0 || this.session.shells.size > 0;
   }
 
   /** What could not be brought back, and what was left out since, with the reasons (P6). */
@@ -391,7 +391,7 @@ export class LiveSession {
 
   #isAtRest(session: Session): boolean {
     const isInactive = session.connection.sessionState === "inactive" && session.shells.size === 0;
-    return isInactive && (this.#isResting || pendingCount(session) === 0);
+    return isInactive && (this.#isResting || workCount(session) === 0);
   }
 
   #wake() {

@@ -97,6 +97,7 @@ export class Stage {
       meter: options.meter?.(store) ?? NO_METER,
       ...(options.extensions && { extensions: options.extensions }),
       ...(options.toolboxes && { toolboxes: options.toolboxes }),
+      ...(options.workflows && { workflows: options.workflows }),
       shell: new LocalShell({ PATH: process.env.PATH ?? "" }, commandMarks),
       holder: thisHolder(randomUUID()),
       tenants: new TenantGate(),
@@ -163,6 +164,7 @@ interface StageOptions {
   readonly steps?: StoreSteps;
   readonly extensions?: SessionWorld["extensions"];
   readonly toolboxes?: SessionWorld["toolboxes"];
+  readonly workflows?: SessionWorld["workflows"];
 }
 
 /** A client's hand on a session. */

@@ -32,6 +32,7 @@ import { type AgentAsking, ASKS_BY_DEFAULT } from "../core/policy/asking.ts";
 import type { Actor } from "../core/session/command.ts";
 import type { ExtensionCatalog } from "../extension/catalog.ts";
 import type { ThreadSource } from "../extension/thread/threads.ts";
+import type { WorkflowCatalog } from "../extension/workflow/index.ts";
 import type { Loader } from "../loader/loader.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Holder, SecretGuard, SessionStore } from "../store/index.ts";
@@ -83,6 +84,8 @@ export interface SessionWorld {
   readonly settings: SessionSettings;
   /** Where the extensions of sessions come from; without it no session has any. */
   readonly extensions?: { readonly catalog: ExtensionCatalog; readonly threads: ThreadSource };
+  /** Where the workflows of sessions come from; without it no session has one. */
+  readonly workflows?: WorkflowCatalog;
   /** Writes exports; where it is absent, each has a process of its own. */
   readonly exports?: ExportWriter;
   /** What binds users; absent where callers need no token, and all of them are the operator. */

@@ -34,6 +34,7 @@ const ANSWERED: Readonly<Record<string, string>> = {
     "a page of the operator's web client, of at most WEB_PAGE_BYTES_MAX",
   "\\$\\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\\}":
     "the text ends with a brace, so each one matches",
+  "\\$\\{([^{}|]*)(?:\\|([^{}]*))?\\}": "it ends at the next brace, where the next one may begin",
 };
 
 /** Files that make patterns when they run, and what keeps those linear. */

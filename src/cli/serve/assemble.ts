@@ -5,8 +5,11 @@ import type { AgentProfile } from "../../agent/profile/profile.ts";
 import type { AgentUsers } from "../../agent/user/users.ts";
 import type { OwnFolders } from "../../agent/workspace/location.ts";
 import { ok, type Result } from "../../core/result.ts";
+import type { ExtensionScope } from "../../extension/catalog.ts";
 import { ServerExtensions } from "../../extension/discovery/server-extensions.ts";
 import { ExtensionThreads } from "../../extension/thread/threads.ts";
+import { ModuleWorkflows } from "../../extension/workflow/module-workflows.ts";
+import { ServerWorkflows } from "../../extension/workflow/server-workflows.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
@@ -42,7 +45,7 @@ import { sharedUserNote, workspaceCheck } from "./agent-user.ts";
 import { openAgentsAndShell } from "./agents.ts";
 import { credentialsOf, type OpenSecrets } from "./credentials.ts";
 import { openDisk } from "./disk.ts";
-import { type OperatorExtensions, readExtensions } from "./extensions.ts";
+import { type OperatorExtensions, readExtensions, workflowLocations } from "./extensions.ts";
 import { countOf, type Stopped } from "./farewell.ts";
 import { openAuthenticator } from "./identity.ts";
 import type { ServerLog } from "./log.ts";
@@ -126,7 +129,7 @@ export async function assemble(parts: ServerParts): Promise<Result<RunningServer
     agentCalls: opened.keeper.calls,
     loader: openLoader(process.env, workspaces, allTools.tools, users, own),
     ...allTools,
-    extensions: openExtensions(parts, workspaces),
+    ...openExtensions(parts, workspaces),
     meter: openMeter(store, parts.prices, options, log),
     shell: opened.shell,
     holder: thisHolder(randomUUID()),
@@ -222,14 +225,26 @@ function openWorkspaces(
 }
 
 /** With --agent-user nothing in a workspace is loaded: agents write there. */
-function openExtensions({ extensions, options }: ServerParts, workspaces: Workspaces) {
+function openExtensions(parts: ServerParts, workspaces: Workspaces) {
+  const { extensions, options, guard } = parts;
+  const threads = new ExtensionThreads();
+  const trusting = {
+    loadsWorkspaces: options["agent-user"] === null,
+    isTrusted: ({ tenantId, workspaceCwd }: ExtensionScope) =>
+      workspaces.isTrusted(tenantId, workspaceCwd),
+  };
   const catalog = new ServerExtensions({
     rules: extensions,
     read: () => readExtensions(options, process.env),
-    loadsWorkspaces: options["agent-user"] === null,
-    isTrusted: ({ tenantId, workspaceCwd }) => workspaces.isTrusted(tenantId, workspaceCwd),
+    ...trusting,
   });
-  return { catalog, threads: new ExtensionThreads() };
+  const redact = (text: string) => guard.redact(text);
+  const workflows = new ServerWorkflows({
+    ...workflowLocations(process.env),
+    modules: new ModuleWorkflows({ rules: extensions, threads, clock: SYSTEM_CLOCK, redact }),
+    ...trusting,
+  });
+  return { extensions: { catalog, threads }, workflows };
 }
 
 /** What routes may reach: of the store no sessions, and sessions through their door alone. */

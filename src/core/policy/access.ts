@@ -3,7 +3,14 @@ import type { JsonObject } from "../json.ts";
 import { TURN_PERMITS_MAX } from "../limits.ts";
 import { absolutePath, commandKey, pathKey, writtenPath } from "./approval-key.ts";
 import type { AskKind, AskOption, AskOutcome } from "./ask.ts";
-import { type AskFacts, allowlisted, type Gate, type GuardOpinion, passGates } from "./gate.ts";
+import {
+  type AskFacts,
+  allowlisted,
+  type Gate,
+  type GuardOpinion,
+  passGates,
+  type WorkflowOpinion,
+} from "./gate.ts";
 import type { ApprovalMode, RiskTier } from "./risk.ts";
 
 /**
@@ -83,6 +90,7 @@ export interface AccessFacts
     | "guard"
     | "readOnly"
   > {
+  readonly workflow?: WorkflowOpinion;
   readonly access: Access;
   readonly workspaceCwd: string;
   readonly currentCwd: string;
@@ -113,7 +121,8 @@ export function judgeAccess(facts: AccessFacts): AccessRuling {
 }
 
 function firstRuling(facts: AccessFacts): AccessRuling {
-  const { access, permits, approvalMode, securityMode } = facts;
+  const { access, permits, approvalMode, securityMode, workflow = null } = facts;
+  if (workflow === "deny") return decided("workflow", false);
   if (access.action === "read") {
     if (securityMode !== "allowlist") return decided("workspace", true);
     return decided("security_mode", allowlisted(keysOf(facts), facts.allowlist));
@@ -129,7 +138,7 @@ function firstRuling(facts: AccessFacts): AccessRuling {
   const autonomyProfile = isInside ? facts.autonomyProfile : "manual";
   const keys = keysOf(facts);
   const gates = { securityMode, allowlist, asksListed, grants, autonomyProfile, keys };
-  const about = { kind: "permission", tier: accessTier(access), workflow: null } as const;
+  const about = { kind: "permission", tier: accessTier(access), workflow } as const;
   const ruling = passGates({ ...gates, ...about, options: ACCESS_OPTIONS });
   return ruling.kind === "people" ? ruling : decided(ruling.gate, ruling.allowed);
 }

@@ -10,6 +10,7 @@ import {
   type AutonomyProfile,
   lesserAutonomy,
   profileAllows,
+  type RiskTier,
   riskTier,
   SECURITY_MODES,
   type SecurityMode,
@@ -266,6 +267,11 @@ export type GateRules = Pick<
   AskFacts,
   "securityMode" | "allowlist" | "grants" | "autonomyProfile" | "asksListed" | "readOnly"
 >;
+
+/** Whether users of this ceiling may set a session so that calls of this tier are not asked. */
+export function isUnasked({ mode, autonomy, selfApproval }: Ceiling, tier: RiskTier): boolean {
+  return selfApproval && (mode === "yolo" || profileAllows(autonomy, tier));
+}
 
 /**
  * The rules of a session under the ceiling of the turn's users. The session's own fields stay as

@@ -89,6 +89,12 @@ export const ADMISSION: Readonly<Record<CommandType, AdmissionRow>> = {
   child_usage:       row(agt, late, late, late, late, late, yes,  yes,  late, late, late),
   child_ended:       row(agt, late, late, late, late, late, yes,  yes,  late, late, late),
 
+  attach_workflow:   row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  begin_stage:       row(srv, gone, gone, yes,  yes,  yes,  busy, busy, yes,  bye,  yes),
+  prompt_stage:      row(srv, late, late, late, late, late, yes,  yes,  late, late, late),
+  steer_workflow:    row(reg, gone, gone, yes,  yes,  yes,  yes,  yes,  yes,  bye,  yes),
+  abort_workflow:    row(srv, skip, skip, yes,  yes,  yes,  yes,  yes,  yes,  skip, yes),
+
   ask:               row(agt, rude, rude, rude, rude, rude, yes,  yes,  rude, rude, rude),
   access:            row(agt, rude, rude, rude, yes,  yes,  yes,  yes,  rude, rude, rude),
   ask_withdrawn:     row(agt, rude, skip, skip, skip, skip, yes,  yes,  skip, skip, skip),

@@ -41,6 +41,7 @@ import {
   someTurn,
 } from "./situation.fixture.ts";
 import { isMessage, type ModelChange, type SlashWork } from "./state.ts";
+import { someRuling, WORKFLOW_COMMANDS } from "./workflow.fixture.ts";
 
 /** A command in outline: what it names is picked only when the session it meets is known. */
 interface Intent {
@@ -206,6 +207,7 @@ const COMMANDS: { readonly [Type in CommandType]: (at: Situation) => CommandData
   commit_refused: (at) => ({ turnId: someTurn(at) }),
 
   ...CHILD_COMMANDS,
+  ...WORKFLOW_COMMANDS,
 
   ask: (at) =>
     newAsk(`a${at.step}`, {
@@ -351,7 +353,9 @@ function agentStatus(at: Situation): AgentStatusReport {
   const status = at.pick % 3 > 0 ? EXPECTED[at.life.state] : one(AGENT_STATUSES, at.pick);
   const failure = { code: "-32603", message: "no", errorKind: at.odd ? null : "terminated" };
   if (status === "connected") return someConnection(at);
-  if (status === "turn_complete") return { status, turnId: someTurn(at), stopReason: "end_turn" };
+  if (status === "turn_complete") {
+    return { status, turnId: someTurn(at), stopReason: "end_turn", ...someRuling(at) };
+  }
   if (status === "turn_error") return { status, turnId: at.odd ? someTurn(at) : null, failure };
   if (status === "error") return { status, message: "broken" };
   return { status };

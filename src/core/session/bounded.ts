@@ -50,6 +50,13 @@ const BOUND_BY: Readonly<Record<CommandType, BoundBy>> = {
   child_usage: null,
   child_ended: null,
 
+  // Each of its stages is bound as a prompt of the user who started it.
+  attach_workflow: null,
+  begin_stage: null,
+  prompt_stage: null,
+  steer_workflow: null,
+  abort_workflow: null,
+
   ask: "turn",
   access: "turn",
   ask_withdrawn: null,

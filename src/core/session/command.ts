@@ -42,6 +42,7 @@ import type { SessionName } from "./name.ts";
 import type { StopReason } from "./reason.ts";
 import type { Creation, ModelChange, ModelFailure, SlashWork, Surroundings } from "./state.ts";
 import type { Sharing } from "./visibility.ts";
+import type { StageRuling, WorkflowAct, WorkflowStep } from "./workflow.ts";
 
 /**
  * Everything that can be asked of a session or happen to it, from any side. A command brings
@@ -88,6 +89,13 @@ export interface CommandData {
   child_update: { childId: ChildId; update: AgentUpdate };
   child_usage: { childId: ChildId; usage: ContextUsage; tokensMax: number };
   child_ended: { childId: ChildId; outcome: ChildOutcome };
+
+  // The workflow of the session
+  attach_workflow: { workflow: NewWorkflow };
+  begin_stage: NewStage;
+  prompt_stage: { turnId: TurnId; stage: string; text: string };
+  steer_workflow: { act: WorkflowAct };
+  abort_workflow: { reason: string };
 
   // Asks of the agent, or of a child of its turn
   ask: NewAsk;
@@ -140,10 +148,16 @@ export interface CommandData {
 
 /** What a slash command does to its session, in one commit with its answer. */
 export type CommandEffect = {
-  [Type in "reload_skills" | "reload_persona" | "change_agent" | "close"]: Readonly<
-    { type: Type } & CommandData[Type]
-  >;
-}["reload_skills" | "reload_persona" | "change_agent" | "close"];
+  [Type in EffectType]: Readonly<{ type: Type } & CommandData[Type]>;
+}[EffectType];
+
+type EffectType =
+  | "reload_skills"
+  | "reload_persona"
+  | "change_agent"
+  | "attach_workflow"
+  | "steer_workflow"
+  | "close";
 
 export type CommandType = keyof CommandData;
 
@@ -205,6 +219,20 @@ export interface NewPrompt {
   readonly name?: SessionName;
 }
 
+/** A workflow that was found, and what it begins with. */
+export interface NewWorkflow {
+  readonly name: string;
+  readonly hash: string;
+  readonly input: string;
+  readonly first: WorkflowStep;
+}
+
+/** The next stage of the session's workflow, or a group of them. */
+export interface NewStage
+  extends Pick<NewPrompt, "promptId" | "content" | "deadlineAtMs" | "lastEventId"> {
+  readonly stages: readonly string[];
+}
+
 /** What a turn needs to begin: its id, and credits that the ledger has already set aside. */
 export interface TurnStart {
   readonly turnId: TurnId;
@@ -235,7 +263,12 @@ interface AgentStatusDetails extends Record<AgentStatus, object> {
     /** What it offers, by the hash of its text; null if that is nothing. */
     readonly offer?: string | null;
   };
-  turn_complete: { readonly turnId: TurnId; readonly stopReason: string };
+  turn_complete: {
+    readonly turnId: TurnId;
+    readonly stopReason: string;
+    /** Of a turn that is an execution of stages. */
+    readonly stage?: StageRuling;
+  };
   turn_error: { readonly turnId: TurnId | null; readonly failure: AgentFailure };
   error: { readonly message: string };
 }
@@ -258,6 +291,7 @@ export type Deadline =
   | { readonly of: "child"; readonly childId: ChildId };
 
 export interface NewAccess extends Mediated {
+  readonly workflow?: WorkflowOpinion;
   readonly requestId: AskId;
   readonly access: Access;
 }
@@ -316,3 +350,33 @@ export function originatorOf(actor: Actor): Originator {
 export function callerStamp(actor: Actor): Stamp {
   return stampOf(null, originatorOf(actor));
 }
+
+/** Idempotency keys are their caller's own: no caller is answered with another's prompt. */
+export function admissionKey(voter: string | null, key: string): string {
+  return JSON.stringify([voter, key]);
+}
+
+/** The key of such a name. */
+export function keyOfAdmission(name: string): string {
+  const [, key]: readonly unknown[] = JSON.parse(name);
+  return String(key);
+}
+
+/** As what a message into a turn is admitted, if it has to wait as a prompt of its own. */
+export function steeredAs(messageId: string) {
+  return { key: `${STEERED}${messageId}`, hash: NO_BODY };
+}
+
+/** The message that was admitted so; null if it was a prompt from the beginning. */
+export function steeredMessage(
+  idempotency: ReturnType<typeof steeredAs> | null | undefined,
+): string | null {
+  if (!idempotency || idempotency.hash !== NO_BODY) return null;
+  const { key } = idempotency;
+  return key.startsWith(STEERED) ? key.slice(STEERED.length) : null;
+}
+
+const STEERED = "steer ";
+
+/** What a client sends always has a hash, so this one is ours. */
+const NO_BODY = "";

@@ -13,6 +13,7 @@ import * as setting from "./decide/setting.ts";
 import * as stop from "./decide/stop.ts";
 import * as vote from "./decide/vote.ts";
 import * as voter from "./decide/voter.ts";
+import * as workflow from "./decide/workflow.ts";
 import { type Decision, refused, unchanged } from "./draft.ts";
 import { isRegistered, type Session } from "./state.ts";
 
@@ -110,6 +111,12 @@ const DECIDERS: { readonly [Type in LaterType]: Decider<Type> } = {
   child_update: child.update,
   child_usage: child.usage,
   child_ended: child.ended,
+
+  attach_workflow: workflow.attach,
+  begin_stage: workflow.beginStage,
+  prompt_stage: workflow.promptStage,
+  steer_workflow: workflow.steerWorkflow,
+  abort_workflow: workflow.abortWorkflow,
 
   ask: ask.ask,
   access: ask.access,

@@ -33,6 +33,7 @@ describe("the fold table of events", () => {
       "session_closed",
       "session_died",
       "session_lifecycle",
+      "stage_prompted",
     ]);
   });
 
@@ -89,9 +90,16 @@ describe("the fold table of events", () => {
       "session_update",
       "skill_invoked",
       "skills_reloaded",
+      "stage_ended",
+      "stage_started",
       "usage_suspect",
       "user_shell_command",
       "user_shell_result",
+      "workflow_aborted",
+      "workflow_attached",
+      "workflow_ended",
+      "workflow_paused",
+      "workflow_resumed",
     ]);
   });
 
@@ -118,6 +126,8 @@ describe("the table of events", () => {
       "prompt_cancelled",
       "session_update",
       "skill_invoked",
+      "stage_ended",
+      "stage_started",
       "turn_complete",
       "turn_error",
       "user_shell_command",

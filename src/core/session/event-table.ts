@@ -78,6 +78,15 @@ export const EVENT_TABLE = {
   child_usage_reported:         row("drop",     yes, no,  no,  no,  no,  no,  no,  yes),
   child_session_ended:          row("keep",     yes, yes, no,  no,  yes, yes, yes, yes),
 
+  workflow_attached:            row("keep",     yes, no,  no,  no,  yes, yes, yes, yes),
+  stage_started:                row("keep",     yes, yes, no,  no,  yes, yes, yes, yes),
+  stage_prompted:               row("drop",     yes, no,  no,  no,  no,  no,  no,  yes),
+  stage_ended:                  row("keep",     yes, yes, no,  no,  yes, yes, yes, yes),
+  workflow_paused:              row("keep",     yes, no,  no,  no,  yes, yes, yes, yes),
+  workflow_resumed:             row("keep",     yes, no,  no,  no,  yes, yes, yes, yes),
+  workflow_ended:               row("keep",     yes, no,  no,  no,  yes, yes, yes, yes),
+  workflow_aborted:             row("keep",     yes, no,  no,  no,  yes, yes, yes, yes),
+
   permission_request:           row("keep",     yes, yes, no,  no,  yes, no,  yes, yes),
   permission_decided:           row("keep",     yes, yes, no,  no,  yes, no,  yes, yes),
   permission_resolved:          row("keep",     yes, yes, no,  no,  yes, yes, yes, yes),

@@ -28,13 +28,19 @@ import type {
   TitleSource,
 } from "./state.ts";
 import type { Visibility } from "./visibility.ts";
+import type { StagePrompt, WorkflowEvents } from "./workflow.ts";
 
 /**
  * Every fact that can stand in a session's log, by type, with its payload. Names and required
  * fields are the wire's where the wire has them; the rest is ours and additive.
  * What is stored is what is sent: there are no private events.
  */
-export interface EventData extends AskEvents, ChildEvents, CreditEvents, Announcements {
+export interface EventData
+  extends AskEvents,
+    ChildEvents,
+    CreditEvents,
+    WorkflowEvents,
+    Announcements {
   // The instance, its two machines, and its agent
   session_created: { creation: Creation };
   session_status: StatusChange;
@@ -258,6 +264,8 @@ interface PromptAdmission extends Keyed {
   echo: boolean;
   /** With which role its user spoke, where that binds the turn. */
   authority?: Authority;
+  /** Of a prompt of the server that is an execution of these stages. */
+  stage?: StagePrompt;
 }
 
 interface Naming {

@@ -6,6 +6,7 @@ import * as client from "./evolve/client.ts";
 import * as instance from "./evolve/instance.ts";
 import * as output from "./evolve/output.ts";
 import * as setting from "./evolve/setting.ts";
+import * as workflow from "./evolve/workflow.ts";
 import type { Session } from "./state.ts";
 
 /**
@@ -49,6 +50,15 @@ const EVOLVERS: { readonly [Type in ChangeType]: Evolver<Type> } = {
   child_session_started: child.started,
   child_usage_reported: child.usageReported,
   child_session_ended: child.ended,
+
+  workflow_attached: workflow.attached,
+  stage_started: workflow.stageStarted,
+  stage_prompted: workflow.stagePrompted,
+  stage_ended: workflow.stageEnded,
+  workflow_paused: workflow.paused,
+  workflow_resumed: workflow.resumed,
+  workflow_ended: workflow.ended,
+  workflow_aborted: workflow.aborted,
 
   permission_request: ask.made,
   permission_decided: ask.decided,

@@ -59,6 +59,13 @@ import type {
   Totals,
   WaitingPrompt,
 } from "./state.ts";
+import {
+  type AttachedWorkflow,
+  EXECUTION_OUTCOMES,
+  type StagePrompt,
+  WORKFLOW_STATES,
+  type WorkflowStep,
+} from "./workflow.ts";
 
 /**
  * What every field of a session is in its slot, one table for each of its parts. To add a field or
@@ -152,6 +159,32 @@ const SPEAKER: Fields<TurnSpeaker> = {
   authority: orNull(object(AUTHORITY)),
 };
 
+const STAGE_PROMPT: Fields<StagePrompt> = { stages: list(text), attempt: atLeastOne };
+
+const WORKFLOW_STEP: Fields<WorkflowStep> = {
+  stages: list(text),
+  maxAttempts: atLeastOne,
+  backoffMs: count,
+};
+
+const WORKFLOW: Fields<AttachedWorkflow> = {
+  name: text,
+  hash: text,
+  input: text,
+  state: oneOf(...WORKFLOW_STATES),
+  reason: orNull(text),
+  plan: list(object(WORKFLOW_STEP)),
+  attempts: count,
+  failures: count,
+  interruptions: count,
+  attemptEndedAtMs: orNull(timeMs),
+  executions: count,
+  keeps: flag,
+  past: list(object({ ...STAGE_PROMPT, outcome: oneOf(...EXECUTION_OUTCOMES) })),
+  userId: orNull(userId),
+  authority: optional(object(AUTHORITY)),
+};
+
 const WAITING_PROMPT: Fields<WaitingPrompt> = {
   promptId,
   text,
@@ -165,6 +198,7 @@ const WAITING_PROMPT: Fields<WaitingPrompt> = {
   waited: flag,
   authority: optional(object(AUTHORITY)),
   messageId: optional(text),
+  stage: optional(object(STAGE_PROMPT)),
 };
 
 const STAMP: Fields<PromptStamp> = {
@@ -274,6 +308,7 @@ const SESSION: Fields<Session> = {
   totals: object(TOTALS),
   title: optional(text),
   pastChildren: optional(list(object(PAST_CHILD))),
+  workflow: optional(object(WORKFLOW)),
 };
 
 export const SESSION_CODEC = object(SESSION);

@@ -14,6 +14,7 @@ import type { PromptStamp } from "./event.ts";
 import type { SessionName } from "./name.ts";
 import type { EndReason, StopCause } from "./reason.ts";
 import type { Sharing } from "./visibility.ts";
+import type { AttachedWorkflow, StagePrompt } from "./workflow.ts";
 
 /**
  * All there is to know about a session in order to decide its next step. It is a fold of the
@@ -82,6 +83,8 @@ export interface Session {
   readonly title?: string;
   /** Child sessions that have ended, the last ones only; their words are in the log. */
   readonly pastChildren?: readonly PastChild[];
+  /** The workflow that drives it, or the last one that did. */
+  readonly workflow?: AttachedWorkflow;
 }
 
 /** What is decided at creation, once. */
@@ -192,6 +195,8 @@ export interface WaitingPrompt {
   readonly authority?: Authority;
   /** Of a message into an earlier turn that became a prompt. */
   readonly messageId?: string;
+  /** Of a prompt of the server that is an execution of these stages. */
+  readonly stage?: StagePrompt;
 }
 
 export interface RunningPrompt extends WaitingPrompt {
@@ -276,6 +281,15 @@ export function atWork({ running }: Session): readonly WaitingPrompt[] {
 /** How many prompts have no verdict yet. */
 export function pendingCount(session: Session): number {
   return session.queue.length + atWork(session).length;
+}
+
+/**
+ * How many prompts are to have a verdict without anything that a client does: those without one,
+ * or the next stage of a workflow that goes on. Such a session is not let go.
+ */
+export function workCount(session: Session): number {
+  const isDriven = session.workflow?.state === "running";
+  return Math.max(pendingCount(session), isDriven ? 1 : 0);
 }
 
 /** A prompt that was sent as a message into a turn, and waits. */
@@ -368,33 +382,3 @@ export function settingsOfModel(config: ModelConfig | ModelChange): readonly Mod
 export function isSameConfig(one: ModelConfig, other: ModelConfig): boolean {
   return MODEL_SETTINGS.every((setting) => one[setting] === other[setting]);
 }
-
-/** Idempotency keys are their caller's own: no caller is answered with another's prompt. */
-export function admissionKey(voter: string | null, key: string): string {
-  return JSON.stringify([voter, key]);
-}
-
-/** The key of such a name. */
-export function keyOfAdmission(name: string): string {
-  const [, key]: readonly unknown[] = JSON.parse(name);
-  return String(key);
-}
-
-/** As what a message into a turn is admitted, if it has to wait as a prompt of its own. */
-export function steeredAs(messageId: string) {
-  return { key: `${STEERED}${messageId}`, hash: NO_BODY };
-}
-
-/** The message that was admitted so; null if it was a prompt from the beginning. */
-export function steeredMessage(
-  idempotency: ReturnType<typeof steeredAs> | null | undefined,
-): string | null {
-  if (!idempotency || idempotency.hash !== NO_BODY) return null;
-  const { key } = idempotency;
-  return key.startsWith(STEERED) ? key.slice(STEERED.length) : null;
-}
-
-const STEERED = "steer ";
-
-/** What a client sends always has a hash, so this one is ours. */
-const NO_BODY = "";

@@ -5,7 +5,7 @@ import type { SkillEntry, SkillSnapshot } from "../skill/skill.ts";
 import { oneLine } from "./answer.ts";
 
 /** How a built-in command's words are checked before it does anything. */
-export type ArgumentRule = "none" | "optional_word" | "word_and_text";
+export type ArgumentRule = "none" | "optional_word" | "word_and_text" | "any";
 
 export interface BuiltIn {
   readonly usage: string;
@@ -23,6 +23,7 @@ export const BUILT_INS = {
   status: row("none", "/status", "Shows what this session is set to and what it is doing."),
   reload_skills: row("none", "/reload_skills", "Reads the skill files again."),
   reload_persona: row("none", "/reload_persona", "Reads the persona files again."),
+  workflow: row("any", "/workflow [what] [text]", "Lists, starts, shows or steers a workflow."),
   new: row("none", "/new", "Makes a new session; this one stays as it is."),
   "save-and-close": row("none", "/save-and-close", "Finishes what runs, saves and closes."),
 } as const satisfies Readonly<Record<string, BuiltIn>>;
@@ -45,6 +46,8 @@ export function takesWords(rule: ArgumentRule, words: readonly string[]): boolea
       return words.length <= 1;
     case "word_and_text":
       return words.length >= 1;
+    case "any":
+      return true;
   }
 }
 

@@ -11,6 +11,7 @@ import { BUILT_INS, type BuiltIn, type BuiltInName, isPassedOn } from "./command
 
 /** Every answer to a slash command: a stable code, a sentence, and data. */
 export * from "./skill-reply.ts";
+export * from "./workflow-reply.ts";
 
 export function emptySlash(): CommandResult {
   const message = 'Error: a command\'s name must follow the "/" at once. /help lists the commands.';

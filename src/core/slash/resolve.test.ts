@@ -25,6 +25,7 @@ describe("the built-in commands", () => {
       "skill",
       "skills",
       "status",
+      "workflow",
     ]);
   });
 

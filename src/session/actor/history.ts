@@ -11,6 +11,7 @@ import { compact, compactSegment, type LogEvent } from "../../core/replay/compac
 import { OpenLog } from "../../core/replay/open-log.ts";
 import { CORE_SLOT, writeSlot } from "../../core/session/slot.ts";
 import type { Session } from "../../core/session/state.ts";
+import { isAttached, slotOwnerOf } from "../../core/session/workflow.ts";
 import type { Manifest, Snapshot } from "../../store/index.ts";
 import { messageText } from "../conversation/message.ts";
 import { type TurnPrompt, turnMessages } from "../conversation/turn-messages.ts";
@@ -160,7 +161,7 @@ export class OpenHistory {
     const window = windowWith(this.#window, { lastId, bytes }, this.#kept);
     return {
       expectedRevision: this.#revision,
-      manifest: { ...this.#manifest, updatedAt: atMs },
+      manifest: { ...manifestWith(this.#manifest, session), updatedAt: atMs },
       messages: messageTexts,
       slots: [core, stats, { ...WINDOW_SLOT, payload: encode(windowText(window)) }, ...more.slots],
       removedSlots: more.removed,
@@ -196,6 +197,15 @@ export class OpenHistory {
     this.#bytesBefore = 0;
     this.#hasRedacted = false;
   }
+}
+
+/** It points to the slot of the session's workflow; one that is not known here stays (P6). */
+function manifestWith(manifest: Manifest, { workflow }: Session): Manifest {
+  if (workflow === undefined) return manifest;
+  const { smState: _, ...rest } = manifest;
+  if (!isAttached(workflow)) return rest;
+  const owner = slotOwnerOf(workflow);
+  return { ...rest, smState: { smExtId: owner, stateSlotRef: owner } };
 }
 
 /** A snapshot in the making. */

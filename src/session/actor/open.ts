@@ -11,6 +11,7 @@ import { evolve } from "../../core/session/evolve.ts";
 import { listedSkipped } from "../../core/session/skipped.ts";
 import { CORE_SLOT, evolveLost, readSlot, sessionFromManifest } from "../../core/session/slot.ts";
 import type { Creation, Session } from "../../core/session/state.ts";
+import { slotOwnerOf } from "../../core/session/workflow.ts";
 import type { Manifest } from "../../store/index.ts";
 import type { JournalEntry, Opened, SessionKey, SessionRecord } from "../../store/store.ts";
 import { OpenHistory } from "../actor/history.ts";
@@ -20,6 +21,7 @@ import { absent, ExtensionSide, type ForeignSlots } from "../extension/extension
 import { PERSONA, SKILLS, take } from "../knowledge.ts";
 import { eventIn } from "../replay.ts";
 import { EMPTY_TALLY, readTally, TALLY_SLOT, type Tally } from "../stats/tally.ts";
+import type { StoredWorkflowSlot } from "../workflow/workflow-run.ts";
 import type { SessionWorld } from "../world.ts";
 import { readWindow, WINDOW_SLOT } from "./history.ts";
 import { recordOf, type Written, writeEvents, writtenAs } from "./written.ts";
@@ -42,6 +44,8 @@ export interface OpenSession {
   /** Its maker had no answer when its server was killed. */
   readonly isUnanswered: boolean;
   readonly history: OpenHistory;
+  /** What its workflow has kept; null if there is nothing. */
+  readonly workflowSlot: StoredWorkflowSlot;
   /** What it has of extensions; null where no session has any. */
   readonly extensions: ExtensionSide | null;
 }
@@ -101,12 +105,14 @@ async function readSession(
   }
   if (session === null) return fail("session_corrupt", { reason: "its log has no beginning" });
   const row = recordOf(session, record.updatedAtMs);
-  const foreign = foreignIn(opened);
+  const workflowSlot = slotOfWorkflow(opened, session);
+  const foreign = foreignIn(opened, session);
   const { workspaceCwd } = session.fixed;
   const about = { key, workspaceCwd, isResumed: true };
   const hasThem = world.extensions !== undefined;
   const extensions = hasThem ? new ExtensionSide(world, about, foreign) : null;
-  const skipped = hasThem ? start.skipped : [...absent(foreign), ...start.skipped];
+  const ownSkipped = start.skipped.filter(({ name }) => name !== ownerIn(session));
+  const skipped = hasThem ? ownSkipped : [...absent(foreign), ...ownSkipped];
   const hasMessages = record.messageCount > 0;
   const isUnanswered = isShort && hasNoAnswer(log);
   const found = { hasSnapshot: revision > 0, hasMessages, skipped, extensions, isUnanswered };
@@ -118,6 +124,7 @@ async function readSession(
     lastEventId,
     record: row,
     ...found,
+    workflowSlot,
     files: null,
     history,
   });
@@ -186,11 +193,24 @@ function skippedIn(opened: Opened): readonly Skipped[] {
   return [...damaged, { name: machine, reason }];
 }
 
-function foreignIn({ slots, damagedSlots }: Opened): ForeignSlots {
+/** With a session, without the slot of the workflow that is its own. */
+function foreignIn({ slots, damagedSlots }: Opened, session: Session | null = null): ForeignSlots {
+  const isForeign = (owner: string) => !isOwnSlot(owner) && owner !== ownerIn(session);
   return {
-    slots: slots.filter(({ owner }) => !isOwnSlot(owner)),
-    damaged: damagedSlots.filter((owner) => !isOwnSlot(owner)),
+    slots: slots.filter(({ owner }) => isForeign(owner)),
+    damaged: damagedSlots.filter(isForeign),
   };
+}
+
+function ownerIn(session: Session | null): string | null {
+  return session?.workflow === undefined ? null : slotOwnerOf(session.workflow);
+}
+
+function slotOfWorkflow({ slots, damagedSlots }: Opened, session: Session): StoredWorkflowSlot {
+  const owner = ownerIn(session);
+  if (owner === null) return null;
+  if (damagedSlots.includes(owner)) return { owner, isDamaged: true };
+  return slots.find((slot) => slot.owner === owner) ?? null;
 }
 
 /** What a session is made with; its skills and persona are found where it is made. */
@@ -321,6 +341,7 @@ async function madeSession(
     lastEventId,
     record,
     ...fresh,
+    workflowSlot: null,
     history,
     isUnanswered: false,
   });

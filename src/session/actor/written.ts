@@ -3,7 +3,7 @@ import type { LogEvent } from "../../core/replay/compact.ts";
 import type { Command } from "../../core/session/command.ts";
 import type { Decision } from "../../core/session/draft.ts";
 import type { EventType, SessionEvent } from "../../core/session/event.ts";
-import { type FirstAnswer, pendingCount, type Session } from "../../core/session/state.ts";
+import { type FirstAnswer, type Session, workCount } from "../../core/session/state.ts";
 import { nameOf } from "../../core/session/title.ts";
 import { isSameAudience } from "../../core/session/visibility.ts";
 import type { SessionKey, SessionRecord } from "../../store/store.ts";
@@ -91,7 +91,7 @@ export function recordOf(session: Session, updatedAtMs: number): SessionRecord {
     sourceId: fixed.source?.id ?? null,
     closed,
     shared: fixed.scope === "single",
-    pendingPrompts: pendingCount(session),
+    pendingPrompts: workCount(session),
     agent: chosen.activeAgent,
     createdBy: fixed.createdBy ?? null,
     audience: chosen.audience ?? null,

@@ -1,4 +1,4 @@
-import type { AgentAsk, AgentListener, AgentPast, AgentSession } from "../../agent/agent.ts";
+import type { AgentListener, AgentPast, AgentSession } from "../../agent/agent.ts";
 import { type AgentUpdate, type ContentBlock, parentToolCallId } from "../../core/agent-update.ts";
 import { type Refusal, sentenceOf } from "../../core/error.ts";
 import type { TurnId } from "../../core/id.ts";
@@ -6,8 +6,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { STORE_REOPEN_MS_MIN } from "../../core/limits.ts";
 import { ASKING_UNKNOWN, wantsAsks } from "../../core/policy/asking.ts";
 import { DONE, fail, type Result } from "../../core/result.ts";
-import type { AgentStatusReport } from "../../core/session/command.ts";
-import type { CommandResult, Skipped } from "../../core/session/event.ts";
+import type { Skipped } from "../../core/session/event.ts";
 import {
   type Chosen,
   type ModelPart,
@@ -17,10 +16,11 @@ import {
   settingsOfModel,
 } from "../../core/session/state.ts";
 import type { SessionKey } from "../../store/store.ts";
+import type { Stages } from "../workflow/workflow-side.ts";
 import type { SessionWorld } from "../world.ts";
 import { askingMode, modeOnArrival, offeredMode, usualMode } from "./agent-modes.ts";
 import type { AgentReports, AgentSetting } from "./agent-reports.ts";
-import { type AgentTools, offerTools, skippedBy } from "./agent-tools.ts";
+import { type AgentTools, COMPLETE_TOOL, offerTools, skippedBy } from "./agent-tools.ts";
 import { Briefing, type FilesAround, filesAround, knownSoon, surroundingsOf } from "./briefing.ts";
 import {
   announceSkill,
@@ -32,7 +32,7 @@ import {
 import type { Delegation } from "./delegate-tool.ts";
 import { NO_OFFER, OfferKeeper, offerNews } from "./offers.ts";
 import { OpenAsks } from "./open-asks.ts";
-import { ToolTurn } from "./tool-turn.ts";
+import { askedFor, OwnTurn, type OwnTurnDeps } from "./own-turn.ts";
 
 /** What an agent is set to before it gets a prompt; null is the mode it is in. */
 interface Wanted {
@@ -64,7 +64,8 @@ export class AgentLink {
   #latest: Session | null = null;
   /** A prompt has to wait before its agent can be given it. */
   #isWaiting = false;
-  #toolTurn: ToolTurn | null = null;
+  readonly #ownDeps: OwnTurnDeps;
+  #own: OwnTurn | null = null;
   /** How many choices of a mode the agent has been told of. */
   #modeChoices = 0;
   #usualMode: string | null = null;
@@ -74,11 +75,18 @@ export class AgentLink {
   #commands: readonly JsonObject[] = [];
   #isOver = false;
 
-  constructor(world: SessionWorld, activation: number, reports: AgentReports) {
+  constructor(
+    world: SessionWorld,
+    activation: number,
+    reports: AgentReports,
+    stages: Stages | null,
+  ) {
     this.#world = world;
     this.activation = activation;
     this.#reports = reports;
     this.asks = new OpenAsks(world.ids, reports.asks);
+    const { asks } = this;
+    this.#ownDeps = { world, reports, asks, stages, isOver: () => this.#isOver };
   }
 
   /** Whether users with other ceilings may prompt here: then the agent asks in every mode. */
@@ -122,7 +130,10 @@ export class AgentLink {
     this.#files = filesAround(this.#world, { tenantId, workspaceCwd }, files);
     const unread = await briefing.learn(session.chosen);
     if (unread !== null) return this.#isOver ? null : unread;
-    const tools = offerTools(this.#world, { tenantId, agent: activeAgent }, briefing, delegation);
+    const tools = offerTools(this.#world, { tenantId, agent: activeAgent }, briefing, {
+      delegation,
+      stages: this.#ownDeps.stages,
+    });
     this.#tools = tools;
     const request = {
       tenantId,
@@ -160,28 +171,33 @@ export class AgentLink {
     if (this.#prompted !== running.turnId && !this.#prompt(running, session)) return;
     if (running.stopCause !== null && this.#cancelled !== running.turnId) {
       this.#cancelled = running.turnId;
-      if (this.#toolTurn === null) this.#session.cancel();
-      else this.#toolTurn.cancel();
+      if (this.#own === null) this.#session.cancel();
+      else this.#own.cancel();
     }
   }
 
   /** False if that has to wait: for skills or a persona to be read, or for late calls of tools. */
-  #prompt(running: RunningPrompt, { chosen }: Session): boolean {
+  #prompt(running: RunningPrompt, session: Session): boolean {
     const briefing = this.#briefing;
     if (briefing === null || this.#isWaiting) return false;
     const settling = this.#tools?.settling ?? null;
     if (settling !== null) return this.#wait(settling);
-    if (!briefing.isOf(chosen)) return this.#wait(this.#learn(briefing, chosen));
+    if (!briefing.isOf(session.chosen)) return this.#wait(this.#learn(briefing, session.chosen));
     this.#prompted = running.turnId;
     this.#steered.clear();
-    this.#toolTurn = null;
+    const give = (text: string) => this.#give(askedFor(running, text), briefing, null);
+    const canComplete = this.#tools?.has(COMPLETE_TOOL) ?? false;
+    const hands = { canComplete, give, stop: () => this.#session?.cancel() };
+    const isStage = running.stage !== undefined && this.#ownDeps.stages !== null;
+    this.#own = isStage || running.slash === "tool" ? new OwnTurn(this.#ownDeps) : null;
+    if (this.#own?.beginStage(running, hands)) return true;
     const { slash, content } = running;
     const called = slash === "skill" || slash === "tool" ? briefing.skillIn(content) : null;
-    if (slash === null || slash === "agent") this.#give(running, briefing, null);
+    if (slash === null || slash === "agent") this.#tryToGive(running, briefing, null);
     else if (called === null || isTool(called) !== (slash === "tool"))
       answerSkillGone(this.#reports, running);
-    else if (slash === "tool") this.#dispatch(running, called);
-    else this.#give(running, briefing, called);
+    else if (slash === "tool") this.#own?.dispatch(running, called, session);
+    else this.#tryToGive(running, briefing, called);
     return true;
   }
 
@@ -201,7 +217,7 @@ export class AgentLink {
     await new Promise<void>((go) => void this.#world.clock.after(STORE_REOPEN_MS_MIN, go));
   }
 
-  #give(running: RunningPrompt, briefing: Briefing, called: CalledSkill | null) {
+  #give(running: RunningPrompt, briefing: Briefing, called: CalledSkill | null): Result<void> {
     const { turnId, content, params } = running;
     // An agent knows its own command by what comes first, so all else has to wait or come behind.
     const isCommand = running.slash === "agent";
@@ -213,36 +229,17 @@ export class AgentLink {
     const asked = called === null ? content : calledContent(called, content);
     const all = isCommand ? [...asked, ...told] : [...news, ...told, ...asked];
     this.#tools?.beginTurn(turnId);
-    const given = this.#session?.prompt({ turnId, content: all, params, isCommand });
-    if (given?.ok !== false) return;
+    return this.#session?.prompt({ turnId, content: all, params, isCommand }) ?? DONE;
+  }
+
+  /** One that the agent cannot take has its verdict. */
+  #tryToGive(running: RunningPrompt, briefing: Briefing, called: CalledSkill | null) {
+    const given = this.#give(running, briefing, called);
+    if (given.ok) return;
+    const { turnId } = running;
     const { code } = given.refusal;
     const failure = { code, message: sentenceOf(given.refusal), errorKind: null };
     this.#reports.status({ status: "turn_error", turnId, failure });
-  }
-
-  /** The turn is run here, and the agent hears of it at most as of something that was said. */
-  #dispatch(running: RunningPrompt, called: CalledSkill) {
-    const { turnId, promptId } = running;
-    const { fixed, chosen } = this.#latest ?? {};
-    if (fixed === undefined || chosen === undefined) return;
-    announceSkill(this.#reports, running, called);
-    const reports = this.#reports;
-    const heard = {
-      heardStatus: (report: AgentStatusReport<"turn_complete">) => {
-        if (!this.#isOver) reports.status(report);
-      },
-      heardUpdate: (update: AgentUpdate) => (this.#isOver ? undefined : reports.update(update)),
-      ask: (ask: AgentAsk, signal: AbortSignal) => this.asks.ask(ask, signal),
-      audit: (act: string, details: JsonObject) => reports.recordAct(act, details),
-      commandResult: (result: CommandResult) => {
-        if (this.#isOver) return;
-        reports.announce({ type: "command_result", data: { promptId, ...result } });
-      },
-    };
-    const place = { workspaceCwd: fixed.workspaceCwd, cwd: chosen.currentCwd };
-    const turn = new ToolTurn(heard, this.#world, place, turnId);
-    this.#toolTurn = turn;
-    void turn.run(called);
   }
 
   steer(messageId: string, content: readonly ContentBlock[]): Result<void> {
@@ -254,7 +251,7 @@ export class AgentLink {
   /** Lets the agent go in good order. */
   async close(): Promise<void> {
     this.asks.end();
-    this.#toolTurn?.cancel();
+    this.#own?.end();
     if (this.#session === null) this.#isOver = true;
     this.#giveUp.abort();
     await this.#session?.close();
@@ -269,7 +266,7 @@ export class AgentLink {
     this.#isOver = true;
     this.#reports.end();
     this.asks.end();
-    this.#toolTurn?.cancel();
+    this.#own?.end();
     this.#tools?.close();
     this.#giveUp.abort();
     await this.#session?.close();
@@ -300,12 +297,14 @@ export class AgentLink {
       },
       status: (report) => {
         // It was asked for, so this is no news; and late it would wake a session that was stopped.
-        if (report.status !== "created") unlessOver(() => reports.status(report));
+        if (report.status !== "created")
+          unlessOver(() => (this.#own ?? this.#reports).status(report));
       },
       update: (update) => {
         const isCommands = update.sessionUpdate === "available_commands_update";
         // Those of a sub-agent are not the session's.
         if (isCommands && parentToolCallId(update) === null) this.#commands = commandsIn(update);
+        this.#own?.heardUpdate(update);
         return this.#isOver ? undefined : reports.update(update);
       },
       usage: (turnId, usage) => unlessOver(() => reports.usage(turnId, usage)),
@@ -318,7 +317,7 @@ export class AgentLink {
         unlessOver(() => reports.exit(exit));
         this.#isOver = true;
         reports.end();
-        this.#toolTurn?.cancel();
+        this.#own?.end();
         this.#tools?.close();
         this.asks.end();
       },

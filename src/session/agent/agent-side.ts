@@ -7,14 +7,15 @@ import {
   ACTIVATIONS_MAX,
   AGENT_HELD_MS_MAX,
 } from "../../core/limits.ts";
-import { type ClientActor, SERVER } from "../../core/session/command.ts";
+import { type ClientActor, SERVER, steeredAs } from "../../core/session/command.ts";
 import type { SessionEvent, Skipped } from "../../core/session/event.ts";
-import { isRegistered, type Session, steeredAs } from "../../core/session/state.ts";
+import { isRegistered, type Session } from "../../core/session/state.ts";
 import type { CallOff } from "../../platform/clock.ts";
 import type { Written } from "../actor/written.ts";
 import type { ExtensionSide } from "../extension/extension-side.ts";
 import type { Participant, SessionSeat } from "../participant.ts";
 import { boundIn, callerSpeaker } from "../tenant/tenant-policies.ts";
+import type { Stages } from "../workflow/workflow-side.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { AgentLink } from "./agent-link.ts";
 import { type AgentNow, agentNow } from "./agent-modes.ts";
@@ -36,6 +37,8 @@ interface AgentSideDeps extends ReportsDeps {
   skipped(): readonly Skipped[];
   /** Takes tasks of the agent; null where it cannot delegate. */
   readonly delegation: Delegation | null;
+  /** The workflow of the session; null where there can be none. */
+  readonly stages: Stages | null;
   /** What the files came to when the session was made, if that is now. */
   readonly files: FilesAround | null;
 }
@@ -199,7 +202,7 @@ export class AgentSide implements Participant {
   async #connect(session: Session): Promise<void> {
     const { activation } = session;
     const reports = new AgentReports(this.#world, this.#seat, activation, this.#deps);
-    const link = new AgentLink(this.#world, activation, reports);
+    const link = new AgentLink(this.#world, activation, reports, this.#deps.stages);
     this.#link = link;
     this.#failure = null;
     // What the last agent agreed to before it went is decided, and may not be durable yet.

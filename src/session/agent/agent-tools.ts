@@ -6,6 +6,7 @@ import { READ_SKILL_TOOL } from "../../core/skill/instructions.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
 import type { ToolAnswer } from "../../tool/tool.ts";
 import type { OfferedTool, Toolbox, ToolboxRequest } from "../../tool/toolbox.ts";
+import type { Stages } from "../workflow/workflow-side.ts";
 import type { SessionWorld } from "../world.ts";
 import type { Briefing } from "./briefing.ts";
 import { DELEGATE_TOOL, type Delegation, delegateTool } from "./delegate-tool.ts";
@@ -70,7 +71,7 @@ export class AgentTools {
   endTurn() {
     if (this.#turn === null) return;
     this.#turn = null;
-    if (this.#toolbox === null || !this.has(DELEGATE_TOOL)) return;
+    if (this.#toolbox === null || !(this.has(DELEGATE_TOOL) || this.has(COMPLETE_TOOL))) return;
     this.#settling = this.#toolbox.settled().then(() => {
       this.#settling = null;
     });
@@ -87,19 +88,29 @@ export class AgentTools {
   }
 }
 
+/** What of the session the tools of its agent are for. */
+interface Offering {
+  readonly delegation: Delegation | null;
+  readonly stages: Stages | null;
+}
+
 /** Opens the tools of an agent that is about to connect, and has its instructions name them. */
 export function offerTools(
   world: Pick<SessionWorld, "toolboxes">,
   request: ToolboxRequest,
   briefing: Briefing,
-  delegation: Delegation | null = null,
+  { delegation, stages }: Offering = { delegation: null, stages: null },
 ): AgentTools {
   const skills = () => briefing.skills;
   const turn = () => tools.turn;
-  const offered = [
+  const others = [
     ...(briefing.tellsOfSkills ? [readSkillTool(skills)] : []),
     ...(delegation === null ? [] : [delegateTool({ delegation, skills, turn })]),
   ];
+  // An agent gets no tool later on. Where there is a toolbox at all, this one costs nothing; a
+  // stage without it ends with the agent's last message.
+  const isOffered = stages !== null && (stages.isAttached || others.length > 0);
+  const offered = isOffered ? [...others, completeTool(stages)] : others;
   const tools = AgentTools.open(world, request, offered);
   briefing.canReadSkills = tools.has(READ_SKILL_TOOL);
   return tools;
@@ -131,6 +142,25 @@ export function readSkillTool(skills: () => SkillSnapshot): OfferedTool {
     },
     isReadOnly: true,
     call: async ({ name }) => textOf(skills(), name),
+  };
+}
+
+/** The tool by which an agent says that a stage is done. */
+export const COMPLETE_TOOL = "complete_stage";
+
+function completeTool(stages: Pick<Stages, "complete">): OfferedTool {
+  return {
+    name: COMPLETE_TOOL,
+    description:
+      "Ends the stage of the workflow that you were told to do, with its result. Call it only if " +
+      "your instructions say so, once, when all is done.",
+    inputSchema: {
+      type: "object",
+      properties: { result: { type: "object", description: "As your instructions describe it" } },
+      required: ["result"],
+    },
+    isReadOnly: true,
+    call: async ({ result }) => stages.complete(result),
   };
 }
 

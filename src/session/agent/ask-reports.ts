@@ -1,14 +1,19 @@
 import type { AgentAsk } from "../../agent/agent.ts";
 import type { Refusal } from "../../core/error.ts";
 import type { AskId, ChildId, ClientId } from "../../core/id.ts";
-import type { Access } from "../../core/policy/access.ts";
+import { stringAt, withoutNulls } from "../../core/json.ts";
+import { type Access, accessKey } from "../../core/policy/access.ts";
+import { approvalKeys } from "../../core/policy/approval-key.ts";
+import type { WorkflowOpinion } from "../../core/policy/gate.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor, Command } from "../../core/session/command.ts";
 import type { ExtensionSide } from "../extension/extension-side.ts";
 import type { WantedCall } from "../extension/judged-calls.ts";
 import type { SessionSeat } from "../participant.ts";
 import { turnBound } from "../tenant/policy-check.ts";
+import type { CallOpinions } from "../workflow/opinion.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
+import { COMPLETE_TOOL } from "./agent-tools.ts";
 
 /** Clients that have been seen since the server started. */
 export type PresentClients = () => readonly ClientId[];
@@ -18,6 +23,8 @@ export interface ReportsDeps {
   readonly present: PresentClients;
   /** Null where no session has any. */
   readonly extensions: Pick<ExtensionSide, "turnEnds" | "judgesCalls" | "judgeCall"> | null;
+  /** Null where the session can have no workflow. */
+  readonly opinions: CallOpinions | null;
 }
 
 /** What a command has beside what the agent wants. */
@@ -51,7 +58,9 @@ export class AskReports {
   async ask(requestId: AskId, ask: AgentAsk): Promise<boolean> {
     this.#deps.interrupt();
     const wanted = () => {
-      return { ...this.#by(), type: "ask", requestId, ...ask, ...this.#mediation() } as const;
+      const workflow = this.#opinionOf(ask);
+      const about = { requestId, ...ask, ...this.#mediation(), workflow };
+      return { ...this.#by(), type: "ask", ...about } as const;
     };
     // Where no more is to be known of it, an ask keeps its place among all that the agent says.
     const judged = this.#isJudged ? await this.#judged(wanted()) : UNBOUND;
@@ -63,8 +72,10 @@ export class AskReports {
   async access(requestId: AskId, access: Access): Promise<"decided" | "people" | Refusal> {
     this.#deps.interrupt();
     const wanted = () => {
-      const { workflow: _, ...mediation } = this.#mediation();
-      return { ...this.#by(), type: "access", requestId, access, ...mediation } as const;
+      const keys = [accessKey(access)];
+      const workflow = this.#deps.opinions?.opinion({ keys, isCompletion: false, ...this.#whose });
+      const about = { requestId, access, ...this.#mediation(), ...(workflow && { workflow }) };
+      return { ...this.#by(), type: "access", ...about } as const;
     };
     const judged = this.#isJudged ? await this.#judged(wanted()) : UNBOUND;
     if (!judged.ok) return judged.refusal;
@@ -112,6 +123,15 @@ export class AskReports {
     return childId === undefined ? {} : { childId };
   }
 
+  #opinionOf({ toolCall, known }: AgentAsk): WorkflowOpinion {
+    const { opinions } = this.#deps;
+    if (opinions === null) return null;
+    const call = { ...known, ...withoutNulls(toolCall) };
+    const keys = approvalKeys(call, this.#seat.decided.chosen.currentCwd);
+    const isCompletion = (stringAt(call, "title") ?? "").includes(COMPLETE_TOOL);
+    return opinions.opinion({ keys, isCompletion, ...this.#whose });
+  }
+
   #mediation() {
     const { policy, quorum, askMs } = this.#world.settings;
     const deadlineAtMs = askMs === null ? null : this.#world.clock.nowMs() + askMs;
@@ -120,7 +140,6 @@ export class AskReports {
       quorum,
       present: this.#deps.present(),
       deadlineAtMs,
-      workflow: null,
       ...this.#whose,
     } as const;
   }

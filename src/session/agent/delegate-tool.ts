@@ -38,6 +38,8 @@ export interface DelegateCall {
   readonly wanted: Delegated;
   readonly use: ToolUse;
   readonly turnId: TurnId | null;
+  /** How many may be at work at the same time; by default what the operator says. */
+  readonly openMax?: number;
 }
 
 interface DelegateDeps {

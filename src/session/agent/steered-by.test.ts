@@ -42,6 +42,8 @@ async function steered(by: Actor, leaves: boolean) {
     files: null,
     extensions: null,
     delegation: null,
+    stages: null,
+    opinions: null,
   });
   side.durable(written);
   return said;

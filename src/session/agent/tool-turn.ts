@@ -6,12 +6,15 @@ import type { JsonObject } from "../../core/json.ts";
 import type { AskOption } from "../../core/policy/ask.ts";
 import type { AgentStatusReport } from "../../core/session/command.ts";
 import type { CommandResult } from "../../core/session/event.ts";
+import type { RunningPrompt } from "../../core/session/state.ts";
 import { SHELL_TOOL, type SkillEntry } from "../../core/skill/skill.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { ToolCall, ToolContext } from "../../tool/tool.ts";
 import { mayRunShells } from "../tenant/policy-check.ts";
 import type { SessionWorld } from "../world.ts";
+import type { AgentReports } from "./agent-reports.ts";
 import type { CalledSkill } from "./called-skill.ts";
+import type { OpenAsks } from "./open-asks.ts";
 
 /** What the turn of a tool tells its session; the same as an agent's would. */
 export interface ToolTurnReports {
@@ -21,6 +24,27 @@ export interface ToolTurnReports {
   /** Recorded before the act: if it cannot be, there is no act. */
   audit(act: string, details: JsonObject): Promise<void>;
   commandResult(result: CommandResult): void;
+}
+
+/** A tool's turn speaks in its agent's place, as long as that is here. */
+export function toolReports(
+  reports: AgentReports,
+  asks: OpenAsks,
+  { promptId }: RunningPrompt,
+  isOver: () => boolean,
+): ToolTurnReports {
+  return {
+    heardStatus: (report) => {
+      if (!isOver()) reports.status(report);
+    },
+    heardUpdate: (update) => (isOver() ? undefined : reports.update(update)),
+    ask: (ask, signal) => asks.ask(ask, signal),
+    audit: (act, details) => reports.recordAct(act, details),
+    commandResult: (result) => {
+      if (isOver()) return;
+      reports.announce({ type: "command_result", data: { promptId, ...result } });
+    },
+  };
 }
 
 type ToolWorld = Pick<SessionWorld, "tools" | "policies" | "settings">;

@@ -65,6 +65,15 @@ const AUDITED: { readonly [Type in AuditedType]: AuditPicker<Type> } = {
   child_session_ended: ({ childId, state, error }) =>
     details({ childId, state, code: error && agentName(error.code) }),
 
+  workflow_attached: ({ name, hash }) => details({ name, hash }),
+  stage_started: ({ stages, attempt }) => details({ stages: stages.join(", "), attempt }),
+  stage_ended: ({ stages, attempt, outcome }) =>
+    details({ stages: stages.join(", "), attempt, outcome }),
+  workflow_paused: ({ reason }) => details({ reason }),
+  workflow_resumed: ({ stages }) => details({ stages: stages.join(", ") }),
+  workflow_ended: ({ state }) => details({ state }),
+  workflow_aborted: () => details({}),
+
   permission_request: ({ requestId, kind, tier, mediation, toolCall }) => {
     const { policy, quorum, voters } = mediation;
     const rules = { policy, quorum, voters: voters.length };
@@ -229,6 +238,12 @@ const REFUSAL_AUDITED: Readonly<Record<CommandType, boolean>> = {
   child_update: false,
   child_usage: false,
   child_ended: true,
+
+  attach_workflow: true,
+  begin_stage: true,
+  prompt_stage: true,
+  steer_workflow: true,
+  abort_workflow: true,
 
   ask: true,
   access: true,

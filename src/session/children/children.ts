@@ -75,7 +75,7 @@ export class Children implements Participant, Delegation {
 
   /** A call counts for the turn that it was made in, and for no other. */
   async #begin(
-    { wanted, use, turnId }: DelegateCall,
+    { wanted, use, turnId, openMax: most }: DelegateCall,
     skills: SkillSnapshot,
   ): Promise<Refusal | null> {
     const isOpen = () => turnId !== null && this.#seat.decided.running?.turnId === turnId;
@@ -90,7 +90,7 @@ export class Children implements Participant, Delegation {
     const deadlineAtMs = this.#world.clock.nowMs() + limits.seconds * 1_000;
     const child = { childId, callId, ...chosen.value.child, deadlineAtMs };
     this.#begun.set(childId, { callId, skillTexts, limits });
-    const openMax = Math.min(this.#world.settings.childrenOpenMax, limits.atOnce);
+    const openMax = Math.min(most ?? this.#world.settings.childrenOpenMax, limits.atOnce);
     const max = { openMax, perTurnMax: limits.perTurn };
     const actor = { kind: "agent", activation } as const;
     const by = () => stampedBy(this.#world.clock, actor);

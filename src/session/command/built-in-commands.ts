@@ -8,7 +8,9 @@ import { type Actor, SERVER } from "../../core/session/command.ts";
 import { isVerdict } from "../../core/session/event.ts";
 import { isRegistered, type Session, type WaitingPrompt } from "../../core/session/state.ts";
 import { isSeenByOthers, sharingOf } from "../../core/session/visibility.ts";
+import { WORKFLOW_ACTS } from "../../core/session/workflow.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
+import { firstWord } from "../../core/slash/commands.ts";
 import * as reply from "../../core/slash/reply.ts";
 import type { OwnCommand, SlashMeaning } from "../../core/slash/resolve.ts";
 import type { FoldedTurn } from "../../store/store.ts";
@@ -19,6 +21,7 @@ import { eventsIn } from "../replay.ts";
 import { promptForbidden } from "../tenant/policy-check.ts";
 import { modelIds } from "../view/agent-state.ts";
 import { askingNow } from "../view/approvals.ts";
+import { foundWorkflow, listWorkflows } from "../workflow/start.ts";
 import type { SessionWorld } from "../world.ts";
 import { type Answered, agentCommands } from "./slash-commands.ts";
 
@@ -62,6 +65,7 @@ export class BuiltInCommands {
     },
     reload_skills: (order) => this.#reload(order, "reload_skills"),
     reload_persona: (order) => this.#reload(order, "reload_persona"),
+    workflow: (order) => workflowCommand(this.#world, order),
     new: (order) => this.#new(order),
     "save-and-close": (order) => this.#saveAndClose(order),
   };
@@ -221,4 +225,33 @@ function likeThis({ fixed, chosen, connection }: Session): SessionCreation {
     budgetMicro,
     ...(monthBudgetMicro !== undefined && { monthBudgetMicro }),
   };
+}
+
+/** `/workflow`: what there is, where the session's own stands, and how it goes on. */
+async function workflowCommand(
+  world: SessionWorld,
+  { live, rest, answer }: BuiltInCall,
+): Promise<void> {
+  const { word, rest: words } = firstWord(rest);
+  const { session, key } = live;
+  const { tenantId } = key;
+  const place = { tenantId, workspaceCwd: session.fixed.workspaceCwd };
+  if (word === "" || word === "status") return answer({ result: reply.workflowShown(session) });
+  if (word === "list") {
+    const listed = (await listWorkflows(world, place)).map(({ why, ...about }) => {
+      return { ...about, why: why && sentenceOf(why) };
+    });
+    return answer({ result: reply.workflowsListed(listed) });
+  }
+  if (word === "start") {
+    const { word: name, rest: input } = firstWord(words);
+    const found = await foundWorkflow(world, place, { name, input });
+    if (!found.ok) return answer({ result: reply.commandRefused(found.refusal) });
+    const result = reply.workflowStarted(name);
+    return answer({ result, effect: { type: "attach_workflow", workflow: found.value } });
+  }
+  const act = WORKFLOW_ACTS.find((known) => known === word);
+  if (act === undefined || words !== "") return answer({ result: reply.wrongWorkflowWords() });
+  const result = reply.workflowSteered(act, session);
+  return answer({ result, effect: { type: "steer_workflow", act } });
 }

@@ -53,6 +53,17 @@ const NARRATION: { readonly [Type in NarratedType]: Teller<Type> } = {
   },
   child_session_ended: () => null,
 
+  workflow_attached: ({ name }) => fact("workflow", code(name)),
+  stage_started: ({ stages, attempt }) =>
+    fact("stage", code(stages.join(", ")), attempt === 1 ? "" : `, attempt ${attempt}`),
+  stage_ended: ({ stages, outcome, reason }) =>
+    fact("stage ended", code(stages.join(", ")), ` ${outcome}`, plain(reason ? `: ${reason}` : "")),
+  workflow_paused: ({ message }) => fact("workflow paused", plain(message)),
+  workflow_resumed: ({ stages }) => fact("workflow goes on", code(stages.join(", "))),
+  workflow_ended: ({ state }) =>
+    note(`The workflow has ${state === "ended" ? state : "been stopped"}.`),
+  workflow_aborted: ({ reason }) => fact("workflow", "cannot go on: ", plain(reason)),
+
   permission_resolved: ({ reason }) => {
     const text = UNANSWERED[reason];
     return text === undefined ? null : fact("permission", text);

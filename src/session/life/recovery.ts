@@ -1,7 +1,7 @@
 import type { Refusal } from "../../core/error.ts";
 import { RECOVERIES_AT_ONCE_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
-import { pendingCount, type Session } from "../../core/session/state.ts";
+import { type Session, workCount } from "../../core/session/state.ts";
 import { SESSION_STATES } from "../../core/status.ts";
 import type { ListFilter, SessionKey } from "../../store/store.ts";
 import type { LiveSession } from "../live.ts";
@@ -93,7 +93,7 @@ export function isTenantsOwn({ code }: Refusal): boolean {
 }
 
 function isAtRest(session: Session): boolean {
-  return session.connection.sessionState === "inactive" && pendingCount(session) === 0;
+  return session.connection.sessionState === "inactive" && workCount(session) === 0;
 }
 
 const STALE: readonly ListFilter[] = [

@@ -15,12 +15,11 @@ import {
 import type { LogEvent } from "../../core/replay/compact.ts";
 import type { ReplayEvent } from "../../core/replay/window.ts";
 import { ok, type Result } from "../../core/result.ts";
+import { keyOfAdmission, steeredMessage } from "../../core/session/command.ts";
 import { isVerdict, type Numbered, type SessionEvent } from "../../core/session/event.ts";
 import {
   atWork,
-  keyOfAdmission,
   type Session,
-  steeredMessage,
   type WaitingPrompt,
   waitingMessages,
 } from "../../core/session/state.ts";

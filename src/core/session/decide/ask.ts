@@ -27,6 +27,7 @@ import {
   cappedRules,
   ceilingRefusal,
   type GateRules,
+  isUnasked,
 } from "../../policy/ceiling.ts";
 import { type GuardOpinion, passGates, refusedOutside } from "../../policy/gate.ts";
 import { lesserAutonomy, type RiskTier } from "../../policy/risk.ts";
@@ -47,7 +48,7 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const why = askRefusal(session, command);
   if (why !== null) return refused(session, why);
   const draft = new Draft(session, command);
-  const { requestId, kind, known, options, workflow, outside, guard, childId } = command;
+  const { requestId, kind, known, options, outside, guard, childId } = command;
   const toolCall = named(command.toolCall, childId);
   const call = { ...named(known, childId), ...withoutNulls(toolCall) };
   const keys = approvalKeys(call, session.chosen.currentCwd);
@@ -59,7 +60,7 @@ export function ask(session: Session, command: Command<"ask">): Decision {
   const judged = { ...about, ...(capped && { capped }), ...guarded };
   const ruling =
     outside === undefined
-      ? passGates({ kind, keys, tier, options, workflow, ...guarded, ...rules })
+      ? passGates({ kind, keys, tier, options, ...opinionOn(command, tier), ...guarded, ...rules })
       : refusedOutside(options);
   if (ruling.kind === "decided") {
     const { gate, allowed, outcome } = ruling;
@@ -91,6 +92,15 @@ function rulesFor(session: Session, { bound, childId }: Pick<Command<"ask">, "bo
   if (!isLower && rules.autonomyProfile === own.autonomyProfile) return { rules, capped: null };
   const now = { securityMode: rules.securityMode, autonomyProfile: rules.autonomyProfile };
   return { rules, capped: { role: ceiling.role, ...now } };
+}
+
+/** What a workflow allows above the tenant's policy, people decide; what it denies is denied. */
+function opinionOn(
+  { workflow = null, bound }: Pick<Command<"access">, "workflow" | "bound">,
+  tier: RiskTier,
+) {
+  const isAbove = bound !== undefined && !isUnasked(bound.ceiling, tier);
+  return { workflow: workflow === "approve" && isAbove ? "defer" : workflow } as const;
 }
 
 /** What is set now, as far as it was set when the child began: nothing makes it wider. */
@@ -265,11 +275,8 @@ export function access(session: Session, command: Command<"access">): Decision {
   return draft.accept();
 }
 
-function judge(
-  session: Session,
-  { access: wanted, guard, childId }: Command<"access">,
-  rules: GateRules,
-) {
+function judge(session: Session, command: Command<"access">, rules: GateRules) {
+  const { access: wanted, guard, childId } = command;
   const { fixed, chosen, running } = session;
   const { workspaceCwd } = fixed;
   const { currentCwd } = chosen;
@@ -277,5 +284,6 @@ function judge(
   const approvalMode = child?.rules.isPlanning ? "plan" : chosen.approvalMode;
   const permits = running?.stopCause === null ? permitsOf(session, childId) : null;
   const about = { access: wanted, permits, workspaceCwd, currentCwd, approvalMode };
-  return judgeAccess({ ...about, ...rules, ...(guard && { guard }) });
+  const opinion = opinionOn(command, accessTier(wanted));
+  return judgeAccess({ ...about, ...opinion, ...rules, ...(guard && { guard }) });
 }

@@ -9,7 +9,7 @@ import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import { type SessionEvent, type Stamp, stampOf } from "../event.ts";
 import { created } from "../evolve/instance.ts";
 import type { AskEnd, EndReason, StopReason } from "../reason.ts";
-import { type Creation, type Ending, pendingCount, type Session } from "../state.ts";
+import { type Creation, type Ending, type Session, workCount } from "../state.ts";
 import { invalidAmount } from "./amount.ts";
 import { endChildren } from "./child.ts";
 import { displayNameRefusal, nameRefusal, trustGate } from "./setting.ts";
@@ -76,7 +76,7 @@ const ENDS_TURN: Readonly<Record<StopReason, TurnErrorCode | null>> = {
 export function stop(session: Session, command: Command<"stop">): Decision {
   if (session.ending !== null) return unchanged(session);
   const code = ENDS_TURN[command.reason];
-  if (pendingCount(session) > 0 && code === null) {
+  if (workCount(session) > 0 && code === null) {
     return refused(session, refusal("session_busy", { sessionId: session.sessionId }));
   }
   const draft = new Draft(session, command);
@@ -104,7 +104,10 @@ function takeDown(draft: Draft, reason: EndReason, code: TurnErrorCode, stamp: S
   abortShells(draft);
   if (reason === "client_close") callOff(draft, stamp);
   endTurn(draft, { ...abandoned, verdict: turnError(code), to: "deactivating" });
-  if (reason === "client_close") dropQueue(draft, code);
+  if (reason === "client_close") {
+    dropQueue(draft, code);
+    pauseWorkflow(draft, stamp);
+  }
   if (draft.state === "ready") draft.moveTo("deactivating", reason, { stamp });
   if (draft.session.ending?.reason === reason && draft.state === "deactivating") return;
   draft.moveTo("inactive", reason);
@@ -117,6 +120,13 @@ function callOff(draft: Draft, stamp: Stamp) {
   if (running === null || running.stopCause !== null) return;
   endChildren(draft, "parent_cancelled");
   draft.emit("prompt_cancelled", {}, { ...stamp, promptId: running.promptId });
+}
+
+/** A session that no client wants does not go on by itself when it is brought back. */
+function pauseWorkflow(draft: Draft, stamp: Stamp) {
+  if (draft.session.workflow?.state !== "running") return;
+  const message = "The session was closed.";
+  draft.emit("workflow_paused", { reason: "session_closed", message }, stamp);
 }
 
 /** Gives every waiting prompt the same verdict, in order. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parseUserId } from "../../id.ts";
 import { tooPoor } from "../../ledger.ts";
 import { IDEMPOTENCY_AGE_MS_MAX, IDEMPOTENCY_KEYS_MAX } from "../../limits.ts";
+import { steeredAs } from "../command.ts";
 import {
   client,
   dataOf,
@@ -15,7 +16,7 @@ import {
   types,
   verdictOn,
 } from "../life.fixture.ts";
-import { steeredAs, waitingMessages } from "../state.ts";
+import { waitingMessages } from "../state.ts";
 
 describe("a prompt to an idle session", () => {
   it("starts at once: admission, turn, reservation, `running`, echo", () => {

@@ -16,28 +16,28 @@ import { cutText, jsonBytes } from "../../text.ts";
 import { ADMISSION, conditionOf } from "../admission.ts";
 import { boundRefusal } from "../bounded.ts";
 import {
+  admissionKey,
   type Command,
   type CommandEffect,
   clientOf,
   type Idempotency,
   type NewPrompt,
   originatorOf,
+  steeredAs,
+  steeredMessage,
   type TurnStart,
   userOf,
 } from "../command.ts";
 import { type Decision, Draft, refused } from "../draft.ts";
-import { type CommandResult, type Stamp, stampOf } from "../event.ts";
+import { type CommandResult, stampOf } from "../event.ts";
 import { isSessionName } from "../name.ts";
 import {
-  admissionKey,
   atWork,
   type FirstAnswer,
   isMessage,
   messagesToTake,
   pendingCount,
   type Session,
-  steeredAs,
-  steeredMessage,
   type WaitingPrompt,
   waitingMessages,
 } from "../state.ts";
@@ -46,6 +46,7 @@ import { closed } from "./instance.ts";
 import { agentChanged, personaReloaded, skillsReloaded } from "./setting.ts";
 import { stopTurn } from "./stop.ts";
 import { beginTurn, echoPrompt, pronounce, type TurnVerdict, turnError } from "./turn.ts";
+import { attached, attachRefusal, steered } from "./workflow.ts";
 
 /** Takes a prompt in, and puts it to work at once if nothing is before it. */
 export function prompt(session: Session, command: Command<"prompt">): Decision {
@@ -196,7 +197,8 @@ export function answer(session: Session, command: Command<"command_result">): De
   const draft = new Draft(session, command);
   const stamp = stampOf(promptId, next);
   echoPrompt(draft, next);
-  if (effect !== undefined && effect.type !== "close") take(draft, effect, stamp);
+  const why = effect === undefined ? null : take(draft, effect, next);
+  if (why !== null) return refused(session, why);
   draft.emit("command_result", { promptId, ...result }, stamp);
   draft.emit("session_update", { update: spoken(result.message) }, stamp);
   pronounce(draft, next, verdictOf(result));
@@ -205,10 +207,19 @@ export function answer(session: Session, command: Command<"command_result">): De
   return draft.accept();
 }
 
-function take(draft: Draft, effect: Exclude<CommandEffect, { type: "close" }>, stamp: Stamp) {
+/** Null is acceptance. */
+function take(draft: Draft, effect: CommandEffect, prompt: WaitingPrompt): Refusal | null {
+  const stamp = stampOf(prompt.promptId, prompt);
+  if (effect.type === "attach_workflow") {
+    const why = attachRefusal(draft.session, effect.workflow);
+    if (why === null) attached(draft, effect.workflow, prompt, stamp);
+    return why;
+  }
+  if (effect.type === "steer_workflow") return steered(draft, effect.act, stamp);
   if (effect.type === "reload_skills") skillsReloaded(draft, effect, stamp);
   else if (effect.type === "reload_persona") personaReloaded(draft, effect, stamp);
-  else agentChanged(draft, effect, stamp);
+  else if (effect.type === "change_agent") agentChanged(draft, effect, stamp);
+  return null;
 }
 
 function spoken(text: string) {

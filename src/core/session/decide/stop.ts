@@ -10,6 +10,7 @@ import { type Decision, Draft, refused, unchanged } from "../draft.ts";
 import { type EventData, type Originator, stampOf } from "../event.ts";
 import type { StopCause } from "../reason.ts";
 import type { Session } from "../state.ts";
+import type { StageRuling } from "../workflow.ts";
 import { endChildren, timePassed } from "./child.ts";
 import { finishEnding } from "./instance.ts";
 import { askStamp, resumeIfAnswered } from "./open-asks.ts";
@@ -140,10 +141,11 @@ export function turnCompleted(
   draft: Draft,
   report: AgentStatusReport<"turn_complete">,
 ): Refusal | null {
-  const { turnId, stopReason } = report;
+  const { turnId, stopReason, stage } = report;
   const { running } = draft.session;
   if (running?.turnId !== turnId) return refusal("turn_not_open");
-  settleTurn(draft, verdictOfStopped(running.stopCause) ?? { type: "turn_complete", stopReason });
+  const stopped = verdictOfStopped(running.stopCause);
+  settleTurn(draft, stopped ?? { type: "turn_complete", stopReason }, stage);
   return null;
 }
 
@@ -184,8 +186,9 @@ function failWithoutTurn(draft: Draft, message: string): Refusal | null {
   return null;
 }
 
-function settleTurn(draft: Draft, verdict: TurnVerdict) {
-  endTurn(draft, { verdict, to: "ready", cause: "verdict", asksEnd: "turn_ended", fate: "kept" });
+function settleTurn(draft: Draft, verdict: TurnVerdict, ruling?: StageRuling) {
+  const end = { to: "ready", cause: "verdict", asksEnd: "turn_ended", fate: "kept" } as const;
+  endTurn(draft, { verdict, ruling, ...end });
 }
 
 function notOpen(session: Session): Decision {

@@ -12,8 +12,10 @@ import type { Draft } from "../draft.ts";
 import { type EventData, type Stamp, stampOf } from "../event.ts";
 import type { AskEnd, StatusCause, TurnOutcome } from "../reason.ts";
 import type { RunningPrompt, WaitingPrompt } from "../state.ts";
+import type { StageRuling } from "../workflow.ts";
 import { endChildren } from "./child.ts";
 import { askStamp } from "./open-asks.ts";
+import { executionOver, stageRefused } from "./stage-end.ts";
 
 /** Takes a prompt out of the queue and puts it to work. The session is `ready`. */
 export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart) {
@@ -28,6 +30,7 @@ export function beginTurn(draft: Draft, prompt: WaitingPrompt, start: TurnStart)
   draft.emit("credits_reserved", { turnId, n: 0, ...paid }, stamp);
   draft.moveTo("running", "prompt", { stamp });
   if (waited) draft.emit("pending_prompt_started", { promptId, text }, stamp);
+  if (prompt.stage !== undefined) draft.emit("stage_started", prompt.stage, stamp);
   echoPrompt(draft, prompt);
 }
 
@@ -69,6 +72,8 @@ export interface TurnEnd {
   readonly fate: "kept" | "abandoned";
   /** Whose doing it was, where the end of the turn is also the end of the session. */
   readonly stamp?: Stamp;
+  /** What the workflow says of a turn that is an execution of its stages. */
+  readonly ruling?: StageRuling | undefined;
 }
 
 /**
@@ -89,8 +94,10 @@ export function endTurn(draft: Draft, end: TurnEnd) {
   if (outcome !== "completed") closeToolCalls(draft, stamp);
   if (outcome !== "failed") draft.emit("session_update", { update: endOfText(draft) }, stamp);
   if (end.fate === "kept") draft.enter("SessionTurnEnd", { turnId, outcome }, stamp);
+  if (running.stage !== undefined) executionOver(draft, running, end.verdict, end.ruling);
   pronounce(draft, running, end.verdict);
-  settleCredits(draft, stamp, outcome === "completed");
+  // A stage may come to its end without a word to the agent.
+  settleCredits(draft, stamp, outcome === "completed" && running.stage === undefined);
   const { to, cause } = end;
   // `waiting` has no edge to `ready`, so a verdict there takes two steps.
   if (to === "ready") draft.moveTo("running", cause, { stamp });
@@ -116,6 +123,7 @@ export function pronounce(
   const { promptId, waited } = prompt;
   const stamp = stampOf(promptId, prompt);
   const ran = "turnId" in prompt;
+  if (!ran && prompt.stage !== undefined) stageRefused(draft, prompt, verdict);
   const cost = ran ? costOf(draft.session.connection.turn, verdict) : {};
   const about = ran ? { promptId, turnId: prompt.turnId, ...cost } : { promptId };
   if (verdict.type === "turn_complete") {

@@ -7,16 +7,15 @@ import {
 } from "../../limits.ts";
 import { voterOf } from "../../policy/ask.ts";
 import { cutText, lastOfText } from "../../text.ts";
+import { admissionKey, steeredMessage } from "../command.ts";
 import type { Keyed, SessionEvent } from "../event.ts";
 import {
-  admissionKey,
   type FirstAnswer,
   isSameSpeaker,
   type RegisteredClient,
   type RunningPrompt,
   type Session,
   speakerOf,
-  steeredMessage,
   type Totals,
   type WaitingPrompt,
 } from "../state.ts";

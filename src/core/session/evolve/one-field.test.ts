@@ -35,6 +35,22 @@ const FULL: Full = {
   agentModeChoices: 4,
   title: "how it began",
   pastChildren: [],
+  workflow: {
+    name: "flow",
+    hash: "abc",
+    input: "go",
+    state: "paused",
+    reason: "cancelled",
+    plan: [{ stages: ["plan"], maxAttempts: 2, backoffMs: 0 }],
+    attempts: 1,
+    failures: 1,
+    interruptions: 0,
+    attemptEndedAtMs: 5,
+    executions: 3,
+    keeps: true,
+    past: [],
+    userId: null,
+  },
   lastTurnError: { code: "channel_closed", message: "The agent exited." },
 };
 
