@@ -40,7 +40,7 @@ interface LoadAnswer {
   readonly compactedReplay: readonly SessionEvent[];
   readonly liveJournal: readonly SessionEvent[];
   readonly lastEventId: number;
-  readonly eventEpoch: string;
+  readonly eventEpoch?: string;
 }
 
 /** What a client that has lost its place is shown. */
@@ -53,7 +53,7 @@ export async function load(
   const body = { ...(historyPageSize !== undefined && { historyPageSize }) };
   const path = `/session/${encodeURIComponent(sessionId)}/load`;
   const loaded = await transport.call<LoadAnswer>("POST", path, { body, named: true, signal });
-  const { compactedReplay, liveJournal, lastEventId: id, eventEpoch: epoch } = loaded;
+  const { compactedReplay, liveJournal, lastEventId: id, eventEpoch: epoch = null } = loaded;
   return { events: [...compactedReplay, ...liveJournal], cursor: { epoch, id } };
 }
 

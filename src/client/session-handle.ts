@@ -30,7 +30,8 @@ export interface PendingPrompt {
 interface AdmittedAnswer {
   readonly promptId: string;
   readonly lastEventId: number;
-  readonly eventEpoch: string;
+  /** An older server does not say it. */
+  readonly eventEpoch?: string;
 }
 
 /** One session of the server. Having it costs nothing there, and starts no agent. */
@@ -56,7 +57,7 @@ export class SessionHandle {
     const prompt = typeof input === "string" ? [{ type: "text", text: input }] : input;
     const body = { prompt, ...(deadlineMs !== undefined && { deadlineMs }) };
     const admitted = await this.#named<AdmittedAnswer>("/prompt", { body, key }, signal);
-    const { promptId, lastEventId: id, eventEpoch: epoch } = admitted;
+    const { promptId, lastEventId: id, eventEpoch: epoch = null } = admitted;
     return this.#turn(promptId, { epoch, id });
   }
 

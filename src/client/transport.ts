@@ -85,7 +85,12 @@ export class Transport {
   /** One attempt, for a stream: it comes back with its head, or rejects with the refusal. */
   async open(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
     const response = await this.#send(path, { method: "GET", headers }, signal);
-    if (response.ok) return response;
+    const { status, headers: head } = response;
+    if (response.ok && /^text\/event-stream/.test(head.get("content-type") ?? "")) return response;
+    if (response.ok) {
+      // Another service at this address would answer every attempt so.
+      throw new FermataError("answer_unreadable", "The answer is no event stream.", { status });
+    }
     throw refusalIn(response, await this.#bodyOf(response, signal).catch(() => null));
   }
 

@@ -4,9 +4,12 @@ import { onTestFinished } from "vitest";
 /** The way to a server, on which connections break when a test says so. */
 export class RoughWay {
   readonly #sockets = new Set<Socket>();
+  readonly #onTheWay = new WeakMap<Socket, Promise<void>>();
   /** After how many bytes of answers the next connections are cut, one for each. */
   readonly cuts: number[] = [];
   isClosed = false;
+  /** Every byte of an answer comes by itself. */
+  isSlow = false;
   url = "";
 
   static async to(port: number): Promise<RoughWay> {
@@ -23,10 +26,10 @@ export class RoughWay {
           far.destroy();
         });
       }
-      near.on("data", (bytes: Buffer) => far.write(addressed(bytes, port)));
+      near.setNoDelay().on("data", (bytes: Buffer) => far.write(addressed(bytes, port)));
       near.once("end", () => far.end());
       far.on("data", (bytes: Buffer) => way.#pass(bytes, near));
-      far.once("end", () => near.end());
+      far.once("end", () => (way.#onTheWay.get(near) ?? Promise.resolve()).then(() => near.end()));
     });
     await new Promise<void>((resolve) => {
       server.listen(0, "127.0.0.1", resolve);
@@ -45,8 +48,21 @@ export class RoughWay {
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  /** In order, also with the bytes that come meanwhile. */
+  #slowly(bytes: Buffer, near: Socket) {
+    const before = this.#onTheWay.get(near) ?? Promise.resolve();
+    const sent = before.then(async () => {
+      for (const byte of bytes) {
+        near.write(Buffer.of(byte));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    });
+    this.#onTheWay.set(near, sent);
+  }
+
   #pass(bytes: Buffer, near: Socket) {
     const [left] = this.cuts;
+    if (this.isSlow) return void this.#slowly(bytes, near);
     if (left === undefined) return void near.write(bytes);
     near.write(bytes.subarray(0, left));
     if (bytes.length < left) {
