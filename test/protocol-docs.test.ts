@@ -1,11 +1,13 @@
 import type { Node } from "oxc-parser";
 import { beforeAll, describe, expect, it } from "vitest";
+import { routeTables, withTables } from "../scripts/route-tables.ts";
 import { OPTION_NAMES, OPTIONS } from "../src/cli/serve/options.ts";
 import { ERRORS } from "../src/core/error.ts";
 import { EVENT_TYPES, type Fold, foldOf } from "../src/core/session/event-table.ts";
 import { BUILT_INS } from "../src/core/slash/commands.ts";
 import { DaemonWorld } from "../src/server/daemon.fixture.ts";
 import { granted, IDLE } from "../src/server/http/server.fixture.ts";
+import { openApiDocument } from "../src/server/openapi/document.ts";
 import { allRoutes } from "../src/server/route/all-routes.ts";
 import { featuresOf } from "../src/server/route/server-info.ts";
 import { readServerSettings } from "../src/server/settings.ts";
@@ -54,6 +56,11 @@ describe("the routes of docs/protocol.md", () => {
     const known = (await tableOf()).routes.map(({ method, path }) => `${method} ${path}`);
     const rows = [...PAGE.matchAll(/^\| `((?:GET|POST|PATCH|PUT|DELETE) \/[^`]*)` \|/gm)];
     expect(rows.map(([, name = ""]) => name).toSorted()).toEqual(known.toSorted());
+  });
+
+  it("stand in the tables that `npm run reference` writes from their descriptions", async () => {
+    const document = openApiDocument((await tableOf()).routes, "1.0.0");
+    expect(withTables(PAGE, routeTables(document))).toBe(PAGE);
   });
 
   it("are not mentioned elsewhere under another name", async () => {

@@ -42,6 +42,8 @@ export interface RouteOperation {
   readonly security?: readonly [];
   readonly "x-permission"?: string;
   readonly "x-strict"?: true;
+  /** A client id that is sent has to be known to the session, or only to have the shape of one. */
+  readonly "x-client-id"?: "known" | "shape";
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, Response>>;
@@ -107,6 +109,7 @@ const ANY_REQUEST: readonly ErrorCode[] = [
 /** A session is read from the store for these requests, where that is possible. */
 const OF_SESSION: readonly ErrorCode[] = [
   "session_not_found",
+  "session_name_ambiguous",
   "session_closing",
   "session_limit_exceeded",
   "session_locked",
@@ -146,9 +149,16 @@ const ERROR = {
   additionalProperties: true,
 };
 
+/** Votes look at their body first, and so read the id themselves. */
+function idWordOf({ clientId }: Route, { headers = [] }: RouteDescription) {
+  if (clientId === "shape") return "shape";
+  return clientId === "registered" || headers.includes("x-qwen-client-id") ? "known" : null;
+}
+
 function operationOf(route: Route, schemas: DocumentSchemas): RouteOperation {
   const { method, path, gate, needs } = route;
   const about: RouteDescription = route.about();
+  const id = idWordOf(route, about);
   const body = requestBodyOf(route, about, schemas);
   const parameters = parametersOf(route, about, schemas);
   return {
@@ -159,6 +169,7 @@ function operationOf(route: Route, schemas: DocumentSchemas): RouteOperation {
     ...(gate === "open" && { security: [] as const }),
     ...(needs !== null && { "x-permission": needs }),
     ...(gate === "strict" && { "x-strict": true as const }),
+    ...(id !== null && { "x-client-id": id }),
     ...(parameters.length > 0 && { parameters }),
     ...(body !== null && { requestBody: body }),
     responses: { ...answersOf(about, schemas), ...refusalAnswersOf(route, about) },
@@ -280,6 +291,11 @@ function contentOf(body: AnswerBody, schemas: DocumentSchemas): Content | null {
 function refusalAnswersOf(route: Route, { answers }: RouteDescription) {
   const statuses = [...refusalsOf(route)].filter(([status]) => !(status in answers));
   return Object.fromEntries(statuses.map(([status, codes]) => [status, refusalAnswer(codes)]));
+}
+
+/** Whether this answer is one of refusals; its description lists their codes. */
+export function isRefusal({ content = {} }: Response): boolean {
+  return content["application/json"]?.schema.allOf !== undefined;
 }
 
 function refusalAnswer(codes: readonly ErrorCode[]): Response {

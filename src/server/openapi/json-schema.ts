@@ -39,13 +39,25 @@ export class DocumentSchemas {
       io,
       metadata: NAMED_SCHEMAS,
       unrepresentable: "any",
-      override: ({ jsonSchema }) => tidy(jsonSchema, io),
+      override: ({ zodSchema, jsonSchema }) => {
+        const elements = io === "input" ? elementsOf(zodSchema) : undefined;
+        if (elements !== undefined) jsonSchema.items = elements;
+        tidy(jsonSchema, io);
+      },
     });
     const { $schema: _, $defs = {}, ...rest } = made;
     for (const [name, one] of Object.entries($defs)) this.#named.set(name, withReferences(one));
     const plain = withReferences(rest);
     return isObject(plain) ? plain : {};
   }
+}
+
+/** What a list may have whose length is checked before its elements, as `listOf` does. */
+function elementsOf(schema: z.core.$ZodType) {
+  if (!(schema instanceof z.ZodPipe) || !(schema.out instanceof z.ZodArray)) return undefined;
+  if (!(schema.in instanceof z.ZodArray)) return undefined;
+  const { items } = z.toJSONSchema(schema.out, { io: "input", unrepresentable: "any" });
+  return isObject(items) ? items : undefined;
 }
 
 /** Bounds that stand for "without end" say nothing to a reader. */

@@ -95,6 +95,8 @@ dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 30rem) {
   main { padding-top: 1.75rem; }
   td.name { width: auto; }
+  .fields tr { display: block; padding: .35rem 0; border-top: 1px solid var(--line); }
+  .fields td, .fields td:nth-child(n) { display: inline; border: 0; }
 }
 `;
 

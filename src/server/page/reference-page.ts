@@ -1,7 +1,12 @@
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { WholeText } from "../http/answer.ts";
 import { TASKS } from "../openapi/description.ts";
-import type { OpenApiDocument, Response, RouteOperation } from "../openapi/document.ts";
+import {
+  isRefusal,
+  type OpenApiDocument,
+  type Response,
+  type RouteOperation,
+} from "../openapi/document.ts";
 import { boundsOf, type FieldText, fieldsOf, nameOf, typeText } from "../openapi/schema-text.ts";
 import { type Markup, markup, page } from "./html.ts";
 
@@ -122,15 +127,15 @@ function typeLink(type: string): Markup {
   return name === "" ? markup`${type}` : markup`<a href="#shape-${name}">${type}</a>`;
 }
 
-function answerMarkup(status: string, { description, content = {} }: Response): Markup {
-  const isRefusal = Number(status) >= 400 && status !== "503";
+function answerMarkup(status: string, response: Response): Markup {
+  const { description, content = {} } = response;
   const bodies = Object.entries(content).map(([type, { schema }]) => {
     const name = nameOf(schema);
     const shown =
       name === null ? inlineFields(schema) : markup`<a href="#shape-${name}">${name}</a>`;
     return type === "application/json" ? shown : markup`${type}: ${shown}; `;
   });
-  const says = isRefusal ? codes(description) : markup`${description}. ${bodies}`;
+  const says = isRefusal(response) ? codes(description) : markup`${description}. ${bodies}`;
   return markup`<dt>${status}</dt><dd>${says}</dd>`;
 }
 

@@ -29,6 +29,8 @@ const NEW_SESSION = [
   "invalid_session_scope",
   "invalid_approval_mode",
   "invalid_session_id",
+  "invalid_session_name",
+  "session_name_taken",
   "invalid_session_source",
   "agent_unknown",
   "invalid_allowlist",

@@ -113,7 +113,18 @@ export const ABOUT_SERVER = {
     task: "server",
     summary: "Has this description of all routes, in OpenAPI 3.1.",
     headers: ["if-none-match"],
-    answers: { 200: open(), 304: null },
+    answers: {
+      200: z.object({
+        openapi: z.literal("3.1.0"),
+        info: open(),
+        servers: z.array(open()),
+        security: z.array(open()),
+        tags: z.array(open()),
+        paths: open(),
+        components: open(),
+      }),
+      304: null,
+    },
     example: {},
   }),
   reference: () => ({

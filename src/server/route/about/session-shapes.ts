@@ -2,6 +2,8 @@ import { z } from "zod";
 import { APPROVAL_MODES, AUTONOMY_PROFILES } from "../../../core/policy/risk.ts";
 import { SESSION_STATES } from "../../../core/status.ts";
 import { named } from "../../../wire/named-schema.ts";
+import type { LiveSummary } from "../../../wire/session-summary.ts";
+import type { TurnStatus } from "../../../wire/turn-status.ts";
 import { clockMs, count, flag, maybeText, names, one, open, text, time } from "./plain-shapes.ts";
 
 const status = named("SessionStatus", () => z.enum(SESSION_STATES));
@@ -32,31 +34,38 @@ export const listedAsk = named("ListedAsk", () =>
     sessionId: text(),
     workspaceCwd: text(),
     displayName: text().optional(),
+    name: text().optional(),
     ...interaction(),
   }),
 );
 
-const summaryFields = () => ({
-  sessionId: text(),
-  workspaceCwd: text(),
-  createdAt: time(),
-  updatedAt: time(),
-  displayName: text().optional(),
-  parentSessionId: text().optional(),
-  sourceType: text().optional(),
-  sourceId: text().optional(),
-  createdBy: text().optional(),
-  clientCount: count(),
-  hasActivePrompt: flag(),
-  status: status(),
-  closed: z.literal(true).optional(),
-  isWaitingForPermission: flag().optional(),
-  isWaitingForUserQuestion: flag().optional(),
-  pendingInteractionCount: count().optional(),
-  pendingInteractions: z.array(pendingInteraction()).optional(),
-  hasTurnError: flag().optional(),
-  turnError: open().optional(),
-});
+/** A schema for each field: one that answers get anew does not compile without. */
+type Described<Answer> = Readonly<Record<keyof Answer, z.ZodType>>;
+
+const summaryFields = () =>
+  ({
+    sessionId: text(),
+    workspaceCwd: text(),
+    createdAt: time(),
+    updatedAt: time(),
+    displayName: text().optional(),
+    parentSessionId: text().optional(),
+    sourceType: text().optional(),
+    sourceId: text().optional(),
+    createdBy: text().optional(),
+    agent: text().optional(),
+    name: text().optional(),
+    clientCount: count(),
+    hasActivePrompt: flag(),
+    status: status(),
+    closed: z.literal(true).optional(),
+    isWaitingForPermission: flag().optional(),
+    isWaitingForUserQuestion: flag().optional(),
+    pendingInteractionCount: count().optional(),
+    pendingInteractions: z.array(pendingInteraction()).optional(),
+    hasTurnError: flag().optional(),
+    turnError: open().optional(),
+  }) satisfies Described<LiveSummary>;
 
 /** A session as lists have it; what is known of live sessions only is left out of others. */
 const listedSession = named("SessionSummary", () =>
@@ -90,6 +99,7 @@ const joinedFields = () => ({
   attached: flag(),
   clientId: text(),
   createdAt: time(),
+  name: text().optional(),
   hasActivePrompt: flag().optional(),
   currentCwd: text().optional(),
   sourceType: text().optional(),
@@ -188,11 +198,15 @@ export const turn = named("Turn", () =>
     endedAt: clockMs().optional(),
     stopReason: text().optional(),
     error: z.object({ message: text(), code: text(), errorKind: text().optional() }).optional(),
+    cost: z
+      .object({ chargedMicro: z.int(), usage: z.literal("unknown").optional() })
+      .nullable()
+      .optional(),
     resultText: text().optional(),
     resultTruncated: z.literal(true).optional(),
     resultCode: z.literal("RESULT_TEXT_TRUNCATED").optional(),
     originatorClientId: text().optional(),
-  }),
+  } satisfies Described<TurnStatus>),
 );
 
 /** What a reload changed. */

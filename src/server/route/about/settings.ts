@@ -11,10 +11,16 @@ const BY_AGENT = [...AGENT_FAILURES, "agent_choice_unknown", "agent_unsupported"
 export const ABOUT_SETTINGS = {
   rename: () => ({
     task: "set",
-    summary: "Gives the session a display name; an empty one removes it.",
-    answers: { 200: z.object({ sessionId: text(), displayName: text().optional() }) },
-    refusals: ["invalid_metadata"],
-    example: { body: { displayName: "Repair the build" } },
+    summary: "Gives the session a display name, which an empty one removes, or a name.",
+    answers: {
+      200: z.object({
+        sessionId: text(),
+        displayName: text().optional(),
+        name: text().optional(),
+      }),
+    },
+    refusals: ["invalid_metadata", "invalid_session_name", "session_name_taken"],
+    example: { body: { displayName: "Repair the build", name: "repair-the-build" } },
   }),
   model: () => ({
     task: "set",
