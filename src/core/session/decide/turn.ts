@@ -96,8 +96,7 @@ export function endTurn(draft: Draft, end: TurnEnd) {
   if (end.fate === "kept") draft.enter("SessionTurnEnd", { turnId, outcome }, stamp);
   if (running.stage !== undefined) executionOver(draft, running, end.verdict, end.ruling);
   pronounce(draft, running, end.verdict);
-  // A stage may come to its end without a word to the agent.
-  settleCredits(draft, stamp, outcome === "completed" && running.stage === undefined);
+  settleCredits(draft, stamp, hasAgentsWork(running, end.verdict));
   const { to, cause } = end;
   // `waiting` has no edge to `ready`, so a verdict there takes two steps.
   if (to === "ready") draft.moveTo("running", cause, { stamp });
@@ -124,7 +123,7 @@ export function pronounce(
   const stamp = stampOf(promptId, prompt);
   const ran = "turnId" in prompt;
   if (!ran && prompt.stage !== undefined) stageRefused(draft, prompt, verdict);
-  const cost = ran ? costOf(draft.session.connection.turn, verdict) : {};
+  const cost = ran ? costOf(draft.session.connection.turn, hasAgentsWork(prompt, verdict)) : {};
   const about = ran ? { promptId, turnId: prompt.turnId, ...cost } : { promptId };
   if (verdict.type === "turn_complete") {
     const stopReason = verdict.stopReason || "end_turn";
@@ -207,11 +206,16 @@ function closeToolCalls(draft: Draft, stamp: Stamp) {
 }
 
 /** With its verdict, so that who hears that need not wait for the settlement. */
-function costOf(turn: TurnState, verdict: TurnVerdict): { readonly cost?: TurnCost } {
-  const settlement = settlementOf(turn, outcomeOf(verdict) === "completed");
+function costOf(turn: TurnState, isCompleted: boolean): { readonly cost?: TurnCost } {
+  const settlement = settlementOf(turn, isCompleted);
   if (settlement === null || turn.currentReservation?.price === null) return {};
   const { chargedMicro, usage } = settlement;
   return { cost: { chargedMicro, ...usage } };
+}
+
+/** Whether its agent has done it: a stage may come to its end without a word to the agent. */
+function hasAgentsWork({ stage }: RunningPrompt, verdict: TurnVerdict): boolean {
+  return stage === undefined && outcomeOf(verdict) === "completed";
 }
 
 function settlementOf(turn: TurnState, isCompleted: boolean) {
