@@ -141,5 +141,12 @@ interface StageEnded extends StagePrompt {
 
 /** By which name its slot is stored, and its place in the manifest. */
 export function slotOwnerOf({ name }: Pick<AttachedWorkflow, "name">): string {
-  return `workflow.${name}`;
+  return `${SLOT_OWNERS}${name}`;
 }
+
+/** Whether that is the name of a workflow's slot, also of one that the session has no more. */
+export function isWorkflowSlot(owner: string): boolean {
+  return owner.startsWith(SLOT_OWNERS);
+}
+
+const SLOT_OWNERS = "workflow.";

@@ -7,10 +7,12 @@ import { type Actor, originatorOf, SERVER, userOf } from "../../core/session/com
 import type { Creation, Session } from "../../core/session/state.ts";
 import { nameOf } from "../../core/session/title.ts";
 import { isSeenByOthers, sharingOf } from "../../core/session/visibility.ts";
+import { isWorkflowSlot } from "../../core/session/workflow.ts";
 import { cutText } from "../../core/text.ts";
 import type {
   FoldedTurn,
   ListFilter,
+  Manifest,
   SessionKey,
   SessionStore,
   StoredRecord,
@@ -91,7 +93,7 @@ async function makeFork(
   const { key, displayName } = forked;
   const manifest = await world.store.readManifest(source.key);
   if (!manifest.ok) return manifest;
-  const draft = new ForkDraft(world, key, manifest.value);
+  const draft = new ForkDraft(world, key, withoutWorkflow(manifest.value));
   const creation = creationOf(source.session, displayName);
   const bounded = await boundCreation(world, { key, creation, actor });
   if (!bounded.ok) return bounded;
@@ -125,6 +127,12 @@ async function hasDisk({ disk }: SessionWorld, { tenantId }: SessionKey): Promis
   return refusal === null ? DONE : { ok: false, refusal };
 }
 
+/** A workflow goes on in one session only: its slot and its place do not go along. */
+function withoutWorkflow(manifest: Manifest): Manifest {
+  const { smState, ...rest } = manifest;
+  return smState !== undefined && isWorkflowSlot(smState.smExtId) ? rest : manifest;
+}
+
 /**
  * The slots of owners that are not here go along as they are now: only their owners can know what
  * they say of an earlier turn.
@@ -137,7 +145,7 @@ async function copySlots(
   const read = await store.readSlots(key);
   if (!read.ok) return read;
   for (const slot of read.value.slots) {
-    if (isOwnSlot(slot.owner)) continue;
+    if (isOwnSlot(slot.owner) || isWorkflowSlot(slot.owner)) continue;
     const added = await draft.addSlot(slot);
     if (!added.ok) return added;
   }
