@@ -23,5 +23,11 @@ export type {
 export type { LiveView, TurnInView, ViewOptions, ViewState } from "./session-view.ts";
 export type { TenantSession, WatchedChange } from "./tenant-watch.ts";
 export type { CallSettings, FermataOptions } from "./transport.ts";
-export type { ChildSessionPart, ToolCallPart, TurnPart, VerdictValue } from "./turn-fold.ts";
+export type {
+  ChildSessionPart,
+  StagePart,
+  ToolCallPart,
+  TurnPart,
+  VerdictValue,
+} from "./turn-fold.ts";
 export type { TurnHandle } from "./turn-handle.ts";

@@ -2,6 +2,7 @@ import { type AgentUpdate, chunkText, parentToolCallId } from "../core/agent-upd
 import { isObject, type JsonObject, objectAt, stringAt } from "../core/json.ts";
 import type { TurnCost } from "../core/session/credit-event.ts";
 import type { EventType, SessionEvent } from "../core/session/event.ts";
+import type { ExecutionOutcome } from "../core/session/workflow.ts";
 import type { ChildState } from "../core/turn.ts";
 import type { TurnErrorCode } from "../core/turn-error.ts";
 import { AskHandle, choicesOf } from "./ask-handle.ts";
@@ -35,6 +36,19 @@ export interface ChildSessionPart {
   readonly asks: readonly AskHandle[];
 }
 
+/** The stage of a workflow that the turn is an execution of. The same object in all its states. */
+export interface StagePart {
+  /** One; or two and more that run together, each of which is a child of the turn. */
+  readonly stages: readonly string[];
+  readonly attempt: number;
+  /** What the agent is told; empty until then, and where children are told theirs. */
+  prompt: string;
+  /** Null while it is at work. */
+  outcome: ExecutionOutcome | null;
+  /** Why it ended so, for people; empty where the workflow gives none. */
+  reason: string;
+}
+
 /** What a turn consists of, in order. */
 export type TurnPart =
   | { readonly type: "text"; readonly text: string }
@@ -42,6 +56,7 @@ export type TurnPart =
   | { readonly type: "tool"; readonly call: ToolCallPart }
   | { readonly type: "ask"; readonly ask: AskHandle }
   | { readonly type: "child"; readonly child: ChildSessionPart }
+  | { readonly type: "stage"; readonly stage: StagePart }
   | { readonly type: "plan"; readonly entries: readonly unknown[] }
   | { readonly type: "usage"; readonly usage: JsonObject }
   /** All else that belongs to the turn, also of types that this client does not know. */
@@ -88,6 +103,7 @@ export class TurnFold {
   readonly #calls = new Map<string, Extract<KeptPart, { type: "tool" }>>();
   readonly #asks = new Map<string, Extract<KeptPart, { type: "ask" }>>();
   readonly #latest = new Map<string, KeptPart>();
+  #stage: Extract<KeptPart, { type: "stage" }> | null = null;
   verdict: VerdictValue | null = null;
 
   constructor(transport: Transport, childId: string | null = null) {
@@ -117,6 +133,10 @@ export class TurnFold {
         return this.#ask(event.data);
       case "permission_resolved":
         return this.#resolved(event.data);
+      case "stage_started":
+        return this.#stageStarted(event.data);
+      case "stage_ended":
+        return this.#stageEnded(event.data);
       case "turn_complete":
       case "turn_error":
         this.verdict ??= this.#verdictOf(event);
@@ -205,7 +225,7 @@ export class TurnFold {
       case "agent_thought_chunk":
         return this.#text("thought", chunkText(update) ?? "");
       case "user_message_chunk":
-        return null;
+        return this.#stagePrompted(chunkText(update) ?? "");
       case "tool_call":
       case "tool_call_update":
         return this.#tool(update);
@@ -266,6 +286,26 @@ export class TurnFold {
     return asked;
   }
 
+  #stageStarted({ stages, attempt }: SessionEvent<"stage_started">["data"]): TurnPart | null {
+    if (this.#stage !== null) return null;
+    const stage = { stages, attempt, prompt: "", outcome: null, reason: "" };
+    this.#stage = { type: "stage", stage };
+    return this.#push(this.#stage);
+  }
+
+  /** A turn that is told anew has only the words that people are shown. */
+  #stagePrompted(text: string): TurnPart | null {
+    if (this.#stage === null || this.#stage.stage.prompt !== "") return null;
+    this.#stage.stage.prompt = text;
+    return this.#stage;
+  }
+
+  #stageEnded({ outcome, reason = "" }: SessionEvent<"stage_ended">["data"]): TurnPart | null {
+    if (this.#stage === null || this.#stage.stage.outcome !== null) return null;
+    Object.assign(this.#stage.stage, { outcome, reason });
+    return this.#stage;
+  }
+
   #replace(name: string, part: Extract<KeptPart, { type: "plan" | "usage" }>): TurnPart {
     const known = this.#latest.get(name);
     this.#latest.set(name, part);
@@ -301,10 +341,12 @@ type AskEventData = SessionEvent<"permission_request">["data"];
 
 const TEXTS: ReadonlySet<string> = new Set(["agent_message_chunk", "agent_thought_chunk"]);
 
-/** What may be told again: what is known of it by its id. */
+/** What may be told again: what is known of it is told by its id, and a turn has one stage. */
 const AGAIN: ReadonlySet<string> = new Set<EventType>([
   "permission_request",
   "permission_resolved",
+  "stage_started",
+  "stage_ended",
 ]);
 
 /** What belongs to a turn and is none of what people look at. */
@@ -323,6 +365,7 @@ const BOOKKEEPING: ReadonlySet<string> = new Set<EventType>([
   "credits_reserved",
   "credits_settled",
   "child_usage_reported",
+  "stage_prompted",
 ]);
 
 /** One more piece of a command's output; agents have two names for it. */
