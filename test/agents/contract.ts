@@ -2,6 +2,7 @@
 
 import { ASKS } from "./checks/asks.ts";
 import type { Check } from "./checks/check.ts";
+import { CLIENT } from "./checks/client.ts";
 import { DELEGATION } from "./checks/delegation.ts";
 import { SETTINGS } from "./checks/settings.ts";
 import { TALK } from "./checks/talk.ts";
@@ -17,6 +18,7 @@ export const CHECKS: readonly Check[] = [
   ...SETTINGS,
   ...USAGE,
   ...TROUBLE,
+  ...CLIENT,
   ...KEYS,
   ...END,
 ];
