@@ -39,6 +39,11 @@ export async function* framesOf(
     const response = await transport.open(path, headers, ending.signal).catch((error) => {
       throw signal.aborted ? signal.reason : deadOr(error);
     });
+    if (!/^text\/event-stream/.test(response.headers.get("content-type") ?? "")) {
+      // Another service at this address would answer every attempt so.
+      const { status } = response;
+      throw new FermataError("answer_unreadable", "The answer is no event stream.", { status });
+    }
     opened(response.headers);
     const waiting: WireFrame[] = [];
     const parser = createParser({ onEvent: ({ data }) => waiting.push(frameOf(data)) });

@@ -82,15 +82,10 @@ export class Transport {
     }
   }
 
-  /** One attempt, for a stream: it comes back with its head, or rejects with the refusal. */
+  /** One attempt, to read piece by piece: it comes back with its head, or rejects. */
   async open(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
     const response = await this.#send(path, { method: "GET", headers }, signal);
-    const { status, headers: head } = response;
-    if (response.ok && /^text\/event-stream/.test(head.get("content-type") ?? "")) return response;
-    if (response.ok) {
-      // Another service at this address would answer every attempt so.
-      throw new FermataError("answer_unreadable", "The answer is no event stream.", { status });
-    }
+    if (response.ok) return response;
     throw refusalIn(response, await this.#bodyOf(response, signal).catch(() => null));
   }
 

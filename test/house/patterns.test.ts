@@ -34,6 +34,9 @@ const ANSWERED: Readonly<Record<string, string>> = {
     "a page of the operator's web client, of at most WEB_PAGE_BYTES_MAX",
   "\\$\\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\\}":
     "the text ends with a brace, so each one matches",
+  "-+$": "the beginning of a session's name, of at most SESSION_NAME_CHARS_MAX characters",
+  " at line \\d+, column \\d+:?$": "the first line of what the YAML parser says of a fault",
+  " serves .* already": "one line of a server of ours that could not start",
   "\\$\\{([^{}|]*)(?:\\|([^{}]*))?\\}": "it ends at the next brace, where the next one may begin",
 };
 

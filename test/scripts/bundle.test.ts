@@ -35,6 +35,7 @@ beforeEach(() => {
   module("cli/main.js", "");
   module("cli/commands/serve.js", "");
   module("extension/thread/main.js", "");
+  module("extension/workflow/testing.js", "");
   module("tool/toolbox/relay.js", "");
 });
 

@@ -8,9 +8,11 @@ import { ok, type Result } from "../../core/result.ts";
 import type { ExtensionScope } from "../../extension/catalog.ts";
 import { ServerExtensions } from "../../extension/discovery/server-extensions.ts";
 import { ExtensionThreads } from "../../extension/thread/threads.ts";
+import type { WorkflowCatalog } from "../../extension/workflow/contract.ts";
 import { ModuleWorkflows } from "../../extension/workflow/module-workflows.ts";
-import { ServerWorkflows } from "../../extension/workflow/server-workflows.ts";
+import type { ServerWorkflowsOptions } from "../../extension/workflow/server-workflows.ts";
 import { SYSTEM_CLOCK } from "../../platform/clock.ts";
+import { once } from "../../platform/once.ts";
 import type { Daemon } from "../../server/daemon.ts";
 import { type Authenticator, LOCAL_TENANT } from "../../server/http/authenticator.ts";
 import type { EarlyListener } from "../../server/http/early-listener.ts";
@@ -239,12 +241,25 @@ function openExtensions(parts: ServerParts, workspaces: Workspaces) {
     ...trusting,
   });
   const redact = (text: string) => guard.redact(text);
-  const workflows = new ServerWorkflows({
+  const workflows = openWorkflows({
     ...workflowLocations(process.env),
     modules: new ModuleWorkflows({ rules: extensions, threads, clock: SYSTEM_CLOCK, redact }),
     ...trusting,
   });
   return { extensions: { catalog, threads }, workflows };
+}
+
+/** What reads their files is loaded when a session first has to do with workflows. */
+function openWorkflows(options: ServerWorkflowsOptions): WorkflowCatalog {
+  const loaded = once(async () => {
+    const { ServerWorkflows } = await import("../../extension/workflow/server-workflows.ts");
+    return new ServerWorkflows(options);
+  });
+  return {
+    list: async (place) => (await loaded()).list(place),
+    find: async (place, name) => (await loaded()).find(place, name),
+    open: async (text, host) => (await loaded()).open(text, host),
+  };
 }
 
 /** What routes may reach: of the store no sessions, and sessions through their door alone. */

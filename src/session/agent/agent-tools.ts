@@ -42,7 +42,9 @@ export class AgentTools {
     if (toolboxes === undefined || tools.length === 0) return new AgentTools([], null, []);
     const opened = toolboxes.open(request, tools);
     if (typeof opened !== "string") return new AgentTools(tools, opened, []);
-    const skipped = tools.map(({ name }) => ({ name: `tool ${name}`, reason: opened }));
+    // A stage can end without its tool, so nothing is missing there.
+    const missing = tools.filter(({ name }) => name !== COMPLETE_TOOL);
+    const skipped = missing.map(({ name }) => ({ name: `tool ${name}`, reason: opened }));
     return new AgentTools([], null, skipped);
   }
 
