@@ -80,6 +80,16 @@ describe("GET /search", () => {
     expect(moved(await pageOf(first.nextCursor))).toBe(moved(second));
   });
 
+  it("P8: has cursors that can be neither read nor made", async () => {
+    const { team, search } = await open();
+    const { nextCursor } = await search(team.ada, "harbour", "&size=1");
+    const bytes = Buffer.from(String(nextCursor), "base64url");
+    expect(bytes.toString("latin1")).not.toMatch(/\[\d+,\d+\]/);
+    bytes.writeUInt8(bytes.readUInt8(30) ^ 1, 30);
+    const path = `/search?q=harbour&cursor=${bytes.toString("base64url")}`;
+    expect((await team.ada.call("GET", path)).body).toMatchObject({ code: "invalid_cursor" });
+  });
+
   it("filters as a list of sessions does", async () => {
     const { team, found } = await open();
     expect(await found(team.own, "harbour", "&user=bob")).toEqual(["bobs assistant", "bobs user"]);
