@@ -197,6 +197,12 @@ export const WORKFLOW_COMMAND_OUTPUT_CHARS_MAX = 16_384;
 /** What a stage tells its agent, with every place filled. */
 export const STAGE_TEXT_CHARS_MAX = 256 * 1_024;
 
+/** A command of a stage with every place filled, which a shell takes as one word of its own. */
+export const WORKFLOW_COMMAND_CHARS_MAX = 32 * 1_024;
+
+/** A reason for people, with every place filled. */
+export const STAGE_REASON_CHARS_MAX = 4_096;
+
 /** The last words of an agent in a stage, for its judgement. */
 export const STAGE_LAST_WORDS_CHARS_MAX = 64 * 1_024;
 

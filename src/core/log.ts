@@ -51,6 +51,7 @@ export const LOG_MESSAGES = {
   "extension disabled": "warn",
   "workflow says": "info",
   "workflow aborted": "warn",
+  "workflow threw": "error",
   "extension not taken down": "warn",
   "workspace is read-only to agents": "warn",
   "secret needs attention": "warn",

@@ -16,7 +16,8 @@ import { judgedTurns } from "./extension/judged-turns.ts";
 import { SessionCredit } from "./meter/session-credit.ts";
 import type { Participant } from "./participant.ts";
 import { policyChecked } from "./tenant/policy-check.ts";
-import { opinionsOf, WorkflowSide } from "./workflow/workflow-side.ts";
+import { opinionsOf } from "./workflow/opinion.ts";
+import { WorkflowSide } from "./workflow/workflow-side.ts";
 import type { SessionWorld } from "./world.ts";
 
 /** An actor for one log, with those of its participants that others ask. */

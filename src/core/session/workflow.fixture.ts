@@ -38,5 +38,6 @@ export function someRuling({ odd, pick }: Situation): { readonly stage?: StageRu
   const pause = { kind: "pause", reason: "look at it" } as const;
   const next = pick % 5 === 0 ? pause : ({ kind: "steps", steps } as const);
   if (pick % 6 === 0) return {};
-  return { stage: odd || outcome === "retry" ? { outcome } : { outcome, next } };
+  const kept = pick % 3 !== 0;
+  return { stage: odd || outcome === "retry" ? { outcome, kept } : { outcome, kept, next } };
 }

@@ -80,6 +80,8 @@ export interface StageRuling {
   readonly reason?: string;
   /** What follows, where it was asked; else the rest of the plan does. */
   readonly next?: StageNext;
+  /** There is something to keep of it, which is stored if the turn ends as it says. */
+  readonly kept?: boolean;
 }
 
 export type StageNext =
@@ -135,6 +137,8 @@ interface StageEnded extends StagePrompt {
   outcome: ExecutionOutcome;
   /** Why, for people. */
   reason?: string;
+  /** What the workflow keeps of it is in its slot, in the same commit. */
+  kept?: boolean;
   /** What the workflow does from here on. */
   plan: readonly WorkflowStep[];
 }

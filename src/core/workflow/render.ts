@@ -10,8 +10,14 @@ export interface Placeholder {
 /** What a place in a text can be filled with, by the first word of its path. */
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** The text with every place filled; or the first place for which nothing is known. */
-export type Rendered = { readonly text: string } | { readonly unresolved: string };
+/**
+ * The text with every place filled; or the first place for which nothing is known, or the limit
+ * beyond which the text would be.
+ */
+export type Rendered =
+  | { readonly text: string }
+  | { readonly unresolved: string }
+  | { readonly tooLong: number };
 
 const PLACE = /\$\{([^{}|]*)(?:\|([^{}]*))?\}/g;
 
@@ -24,16 +30,25 @@ export function placeholdersIn(text: string): readonly Placeholder[] {
 
 /**
  * Fills the places of a text. A value is never looked into for places again; what is no string
- * stands there as JSON.
+ * stands there as JSON. It stops where the text would become too long: a short one may name a long
+ * value a thousand times.
  */
-export function render(text: string, facts: Facts): Rendered {
-  let unresolved: string | null = null;
-  const filled = text.replaceAll(PLACE, (place, path: string, fallback?: string) => {
+export function render(text: string, facts: Facts, charsMax: number): Rendered {
+  const pieces: string[] = [];
+  let chars = 0;
+  let at = 0;
+  for (const { 0: place, 1: path = "", 2: fallback, index } of text.matchAll(PLACE)) {
     const value = factAt(facts, pathOf(path)) ?? fallback;
-    if (value === undefined) unresolved ??= place;
-    return typeof value === "string" ? value : JSON.stringify(value ?? null);
-  });
-  return unresolved === null ? { text: filled } : { unresolved };
+    if (value === undefined) return { unresolved: place };
+    const before = text.slice(at, index);
+    const filled = typeof value === "string" ? value : JSON.stringify(value);
+    chars += before.length + filled.length;
+    if (chars > charsMax) return { tooLong: charsMax };
+    pieces.push(before, filled);
+    at = index + place.length;
+  }
+  pieces.push(text.slice(at));
+  return chars + text.length - at > charsMax ? { tooLong: charsMax } : { text: pieces.join("") };
 }
 
 function pathOf(path: string): readonly string[] {

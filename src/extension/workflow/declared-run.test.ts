@@ -69,6 +69,12 @@ describe("a declared workflow", () => {
     expect(commands).toEqual(["check it"]);
   });
 
+  it("P10: refuses a command that places make too long, and runs nothing", async () => {
+    const run = made(async () => expect.fail());
+    const refused = await run.setup({ ...AT, input: "x".repeat(32_768) }, signal);
+    expect(JSON.stringify(refused)).toContain("longer than 32768 characters");
+  });
+
   it("is refused where no command may run", async () => {
     const refused = fail("session_shell_disabled");
     const declared = readWorkflowFile(TEXT).declared;

@@ -1,4 +1,5 @@
 import { refusal } from "../../core/error.ts";
+import { STAGE_REASON_CHARS_MAX, WORKFLOW_COMMAND_CHARS_MAX } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { render } from "../../core/workflow/render.ts";
 import type { PlainData } from "../plain-data.ts";
@@ -106,9 +107,13 @@ export async function ranCommand(
   run: (command: string) => Promise<Result<CommandOutcome>>,
 ): Promise<Result<StageContext>> {
   if (command === null) return ok({});
-  const rendered = render(command, { ...at });
+  const rendered = render(command, { ...at }, WORKFLOW_COMMAND_CHARS_MAX);
   if ("unresolved" in rendered) {
     const reason = `nothing is known for ${rendered.unresolved} of its command`;
+    return fail("workflow_failed", { workflow, phase: "setup", reason });
+  }
+  if ("tooLong" in rendered) {
+    const reason = `its command would be longer than ${rendered.tooLong} characters`;
     return fail("workflow_failed", { workflow, phase: "setup", reason });
   }
   const ran = await run(rendered.text);
@@ -121,9 +126,9 @@ function factsOf({ input, attempt, ctx, results, visits }: StageExecution): Rule
   return { input, attempt, ctx, results, visits };
 }
 
-/** A reason is for people: where nothing is known it stays as it is written. */
+/** A reason is for people: where nothing is known, or too much, it stays as it is written. */
 function withPlacesFilled(next: Next, at: StageExecution): Next {
   if (next.kind !== "pause") return next;
-  const rendered = render(next.reason, { ...at });
+  const rendered = render(next.reason, { ...at }, STAGE_REASON_CHARS_MAX);
   return "text" in rendered ? { kind: "pause", reason: rendered.text } : next;
 }

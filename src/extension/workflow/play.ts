@@ -1,6 +1,6 @@
 import { sentenceOf } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { PLAYED_STAGES_MAX } from "../../core/limits.ts";
+import { PLAYED_STAGES_MAX, STAGE_TEXT_CHARS_MAX } from "../../core/limits.ts";
 import type { Result } from "../../core/result.ts";
 import { render } from "../../core/workflow/render.ts";
 import type { PlainData } from "../plain-data.ts";
@@ -132,12 +132,17 @@ export class Play {
     const first = this.#execution(stage.id, attempt, groupId, before);
     const ctx = { ...before, ...must(await this.#run.setup(first, this.#signal)) };
     const at = { ...first, ctx };
-    const rendered = render(stage.body, { ...at });
+    const rendered = render(stage.body, { ...at }, STAGE_TEXT_CHARS_MAX);
     const gate = must(await this.#run.checkGate(at, this.#signal));
     if (gate === "retry") return { verdict: "retry" as const, act: SKIPPED, told: null, ctx };
     if (gate === "skip") return { verdict: "skip" as const, act: SKIPPED, told: null, ctx };
     if ("unresolved" in rendered) {
       throw new Error(`nothing is known for ${rendered.unresolved} in the stage "${stage.id}"`);
+    }
+    if ("tooLong" in rendered) {
+      throw new Error(
+        `the text of the stage "${stage.id}" has over ${rendered.tooLong} characters`,
+      );
     }
     const act = this.#acted(stage, rendered.text);
     const verdict = must(await this.#run.assert(at, act, this.#signal));

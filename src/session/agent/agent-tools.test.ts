@@ -4,7 +4,7 @@ import { NO_SKILLS } from "../../core/skill/skill.ts";
 import { SNAPSHOT } from "../../core/slash/snapshot.fixture.ts";
 import type { OfferedTool, Toolboxes, ToolUse } from "../../tool/toolbox.ts";
 import { given } from "../world.fixture.ts";
-import { AgentTools, readSkillTool } from "./agent-tools.ts";
+import { AgentTools, isCompletionCall, readSkillTool } from "./agent-tools.ts";
 
 const OWNER = { tenantId: given(parseTenantId("acme")), agent: "echo" };
 const SERVER = { name: "fermata", command: "/bin/true", args: [], env: [] };
@@ -22,6 +22,28 @@ function remembered() {
   };
   return { seen, toolboxes };
 }
+
+describe("a call that completes a stage", () => {
+  const call = { title: "mcp__fermata__complete_stage", rawInput: { result: { verdict: "ok" } } };
+
+  it("is known by its exact name, with nothing in it but the result", () => {
+    expect(isCompletionCall(call)).toBe(true);
+    expect(isCompletionCall({ ...call, kind: "other" })).toBe(true);
+  });
+
+  it("is none if it is named otherwise, or says that it does anything else", () => {
+    for (const change of [
+      { title: "mcp__other__complete_stage" },
+      { title: "rm # mcp__fermata__complete_stage" },
+      { kind: "edit" },
+      { kind: "execute" },
+      { rawInput: { result: {}, command: "ls" } },
+      { locations: [{ path: "/a.ts" }] },
+    ]) {
+      expect(isCompletionCall({ ...call, ...change })).toBe(false);
+    }
+  });
+});
 
 describe("the tools of one session at its agent", () => {
   it("come by an MCP server, until the session is there no more", () => {

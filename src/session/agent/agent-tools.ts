@@ -1,6 +1,8 @@
 import type { AgentSession } from "../../agent/agent.ts";
 import type { TurnId } from "../../core/id.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { namedPaths } from "../../core/policy/approval-key.ts";
+import { riskTier } from "../../core/policy/risk.ts";
 import type { Skipped } from "../../core/session/event.ts";
 import { READ_SKILL_TOOL } from "../../core/skill/instructions.ts";
 import type { SkillSnapshot } from "../../core/skill/skill.ts";
@@ -149,6 +151,22 @@ export function readSkillTool(skills: () => SkillSnapshot): OfferedTool {
 
 /** The tool by which an agent says that a stage is done. */
 export const COMPLETE_TOOL = "complete_stage";
+
+/**
+ * Whether a call that an agent asks for is that of this tool, as far as it can be told: exactly a
+ * name that agents give it, nothing in it but the result, and nothing that it would touch.
+ */
+export function isCompletionCall(call: JsonObject): boolean {
+  const kind = stringAt(call, "kind");
+  const isQuiet = kind === null || kind === "other" || riskTier(kind) === "read";
+  const input = call.rawInput ?? {};
+  const isBare = isObject(input) && Object.keys(input).every((name) => name === "result");
+  const isNamed = COMPLETE_TITLES.includes(stringAt(call, "title") ?? "");
+  return isNamed && isQuiet && isBare && namedPaths(call).length === 0;
+}
+
+/** How Claude Code and opencode name the tool of our MCP server. */
+const COMPLETE_TITLES = [`mcp__fermata__${COMPLETE_TOOL}`, `fermata_${COMPLETE_TOOL}`];
 
 function completeTool(stages: Pick<Stages, "complete">): OfferedTool {
   return {

@@ -1,19 +1,20 @@
 import type { AgentAsk } from "../../agent/agent.ts";
 import type { Refusal } from "../../core/error.ts";
 import type { AskId, ChildId, ClientId } from "../../core/id.ts";
-import { stringAt, withoutNulls } from "../../core/json.ts";
+import { withoutNulls } from "../../core/json.ts";
 import { type Access, accessKey } from "../../core/policy/access.ts";
 import { approvalKeys } from "../../core/policy/approval-key.ts";
 import type { WorkflowOpinion } from "../../core/policy/gate.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { Actor, Command } from "../../core/session/command.ts";
+import { isAttached } from "../../core/session/workflow.ts";
 import type { ExtensionSide } from "../extension/extension-side.ts";
 import type { WantedCall } from "../extension/judged-calls.ts";
 import type { SessionSeat } from "../participant.ts";
 import { turnBound } from "../tenant/policy-check.ts";
 import type { CallOpinions } from "../workflow/opinion.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
-import { COMPLETE_TOOL } from "./agent-tools.ts";
+import { isCompletionCall } from "./agent-tools.ts";
 
 /** Clients that have been seen since the server started. */
 export type PresentClients = () => readonly ClientId[];
@@ -125,11 +126,17 @@ export class AskReports {
 
   #opinionOf({ toolCall, known }: AgentAsk): WorkflowOpinion {
     const { opinions } = this.#deps;
-    if (opinions === null) return null;
+    if (opinions === null || !this.#isInStage) return null;
     const call = { ...known, ...withoutNulls(toolCall) };
     const keys = approvalKeys(call, this.#seat.decided.chosen.currentCwd);
-    const isCompletion = (stringAt(call, "title") ?? "").includes(COMPLETE_TOOL);
+    // A child has no such tool.
+    const isCompletion = this.#deps.childId === undefined && isCompletionCall(call);
     return opinions.opinion({ keys, isCompletion, ...this.#whose });
+  }
+
+  get #isInStage(): boolean {
+    const { workflow, running } = this.#seat.decided;
+    return isAttached(workflow) && running?.stage !== undefined;
   }
 
   #mediation() {

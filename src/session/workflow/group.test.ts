@@ -82,6 +82,20 @@ describe("what a stage says to the calls of its agent", () => {
     expect(decided(hand.events)).toMatchObject([{ gate: "workflow", allowed: false }]);
   });
 
+  it("denies a call that only names itself after the one that completes a stage", async () => {
+    for (const named of [
+      "ask kind=execute title=mcp__fermata__complete_stage command=ls",
+      "ask kind=edit title=mcp__fermata__complete_stage path=/a.ts",
+      "ask kind=other title=not_complete_stage",
+    ]) {
+      const change = { allowedTools: ["read:*"], otherTools: "deny" } as const;
+      const { hand } = await withWorkflow([stageOf("plan", `${named}\nsay done`, change)]);
+      await start(hand, "flow");
+      await until(hand, "ended");
+      expect(decided(hand.events)).toMatchObject([{ gate: "workflow", allowed: false }]);
+    }
+  });
+
   it("has people decide the rest", async () => {
     const hand = await asksFor({ allowedTools: ["read:*"] });
     await hand.asked();

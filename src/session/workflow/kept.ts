@@ -1,5 +1,6 @@
 import { isObject } from "../../core/json.ts";
 import { WORKFLOW_SLOT_BYTES_MAX } from "../../core/limits.ts";
+import type { SessionEvent } from "../../core/session/event.ts";
 import { type AttachedWorkflow, slotOwnerOf } from "../../core/session/workflow.ts";
 import { type PlainData, plainText } from "../../extension/plain-data.ts";
 import type { StageContext } from "../../extension/workflow/index.ts";
@@ -17,6 +18,24 @@ export interface WorkflowSlot {
   readonly owner: string;
   readonly version: string;
   readonly payload: Uint8Array;
+}
+
+/** What is kept if the turn at work comes to its end as it says. */
+export interface OfferedState {
+  readonly promptId: string;
+  readonly kept: KeptState;
+}
+
+/** What a snapshot changes of the slot. */
+export interface KeptChange {
+  readonly slot: WorkflowSlot | null;
+  readonly kept: KeptState | null;
+}
+
+/** Whether it is the end of the execution that offers something, and the session takes it. */
+export function isKeptBy(event: SessionEvent, offered: OfferedState | null): boolean {
+  if (event.type !== "stage_ended" || event.data.kept !== true) return false;
+  return event.promptId === offered?.promptId;
 }
 
 /** The shape of the slot itself; the shape of the context in it is the workflow's own. */

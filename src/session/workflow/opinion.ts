@@ -8,7 +8,7 @@ import { stageIn } from "./phases.ts";
 /** A call that an agent wants to make. */
 export interface WantedOpinion {
   readonly keys: readonly string[];
-  /** The call says that it is the one by which a stage is completed; that is not believed. */
+  /** The call looks in all its parts like the one by which a stage is completed. */
   readonly isCompletion: boolean;
   readonly childId?: ChildId | undefined;
 }
@@ -27,9 +27,9 @@ export function opinionOf(
   const stage = stageAtWork(session, run, childId);
   if (stage === null || stage.allowedTools === null) return null;
   if (allowlisted(keys, stage.allowedTools)) return "approve";
-  // How the stage is to be completed must not be denied by the stage itself.
-  if (isCompletion) return null;
-  return stage.otherTools === "deny" ? "deny" : "defer";
+  // The stage itself must not deny how it is to be completed. But an agent may give a call any
+  // name, so a person looks at it.
+  return stage.otherTools === "deny" && !isCompletion ? "deny" : "defer";
 }
 
 /** In a group each child is at work on a stage of its own; a child of a stage is bound as it is. */
@@ -45,4 +45,9 @@ function stageAtWork(
   const callId = childId && connection.turn.children.get(childId)?.callId;
   const id = stages.find((stage) => siblingId(running.promptId, stage) === callId);
   return id === undefined ? null : stageIn(run, id);
+}
+
+/** The opinions of a workflow that is there by the time that it is asked. */
+export function opinionsOf(workflow: () => CallOpinions | null): CallOpinions {
+  return { opinion: (wanted) => workflow()?.opinion(wanted) ?? null };
 }

@@ -6,7 +6,6 @@ import {
 } from "../../core/limits.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import type { StageNext } from "../../core/session/workflow.ts";
-import { cutText } from "../../core/text.ts";
 import { render } from "../../core/workflow/render.ts";
 import { completionHint, completionInMessage } from "../../extension/workflow/completion.ts";
 import type {
@@ -20,6 +19,7 @@ import type {
 } from "../../extension/workflow/index.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { KeptState } from "./kept.ts";
+import { thrownWords } from "./workflow-run.ts";
 
 /** One execution of one stage. */
 export interface StageToRun {
@@ -123,11 +123,16 @@ async function left(
 /** What the agent is told, with what is known filled in. */
 function textOf(stage: StagePlan, at: StageExecution): Result<string> {
   const { input, ctx, results, visits, attempt } = at;
-  const rendered = render(stage.body, { input, ctx, results, visits, attempt });
+  const facts = { input, ctx, results, visits, attempt };
+  const rendered = render(stage.body, facts, STAGE_TEXT_CHARS_MAX);
   if ("unresolved" in rendered) {
     return fail("stage_unresolved", { stage: stage.id, place: rendered.unresolved });
   }
-  return ok(cutText(rendered.text, STAGE_TEXT_CHARS_MAX));
+  if ("tooLong" in rendered) {
+    const reason = `its text would be longer than ${rendered.tooLong} characters`;
+    return fail("stage_phase_failed", { stage: stage.id, phase: "init", reason });
+  }
+  return ok(rendered.text);
 }
 
 interface PhaseBounds {
@@ -154,7 +159,7 @@ async function bounded<Value>(
   signal.addEventListener("abort", called, { once: true });
   if (signal.aborted) called();
   const asked = (async () => call(giveUp.signal))().catch((thrown: unknown) => {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    const reason = thrownWords(thrown);
     return fail("stage_phase_failed", { stage, phase, reason });
   });
   try {

@@ -32,6 +32,8 @@ export interface StageWork {
   prompted(text: string): Promise<Refusal | null>;
   /** What the agent says it has done; refused if it is not what the stage is to come to. */
   completion(result: unknown): Result<PlainData>;
+  /** What people are told of an execution in which something was thrown. */
+  broken(thrown: unknown): Refusal;
   /** The agent goes on although it was told to stop. */
   isStuck(): void;
 }
@@ -63,15 +65,33 @@ export class StageTurn {
     return this.#agent.canComplete;
   }
 
+  /** Never rejects: what is thrown in a stage is the end of its turn, and of nothing else (P5). */
   async run(): Promise<void> {
-    const ruling = await this.#work.run(this, this.#giveUp.signal);
-    if ("code" in ruling) {
-      const { code } = ruling;
-      const failure = { code, message: sentenceOf(ruling), errorKind: code };
-      return this.#report({ status: "turn_error", turnId: this.turnId, failure });
+    try {
+      this.#ruled(await this.#work.run(this, this.#giveUp.signal));
+    } catch (thrown) {
+      this.#broken(thrown);
     }
+  }
+
+  #ruled(ruling: StageRuling | Refusal) {
+    if ("code" in ruling) return this.#failed(ruling);
     const done = { status: "turn_complete", turnId: this.turnId, stopReason: "end_turn" } as const;
     this.#report({ ...done, stage: ruling });
+  }
+
+  /** Its agent may be at work still, and has no turn to work for any more. */
+  #broken(thrown: unknown) {
+    this.#giveUp.abort();
+    const isAtWork = this.#act !== null;
+    this.#act = null;
+    this.#failed(this.#work.broken(thrown));
+    if (isAtWork) this.#agent.stop();
+  }
+
+  #failed(why: Refusal) {
+    const failure = { code: why.code, message: sentenceOf(why), errorKind: why.code };
+    this.#report({ status: "turn_error", turnId: this.turnId, failure });
   }
 
   /** The turn was told to stop; the agent's own end of it is its end, if it is at work. */

@@ -1,3 +1,4 @@
+import { type Refusal, refusal } from "../../core/error.ts";
 import type { TenantId } from "../../core/id.ts";
 import {
   WORKFLOW_COMMAND_MS_MAX,
@@ -37,6 +38,30 @@ export async function openWorkflow(
   workflow: AttachedWorkflow,
   stored: StoredWorkflowSlot,
 ): Promise<Result<OpenWorkflow>> {
+  try {
+    return await opened(world, key, session, workflow, stored);
+  } catch (thrown) {
+    return { ok: false, refusal: attachFailed(workflow, thrown) };
+  }
+}
+
+export function attachFailed({ name }: AttachedWorkflow, thrown: unknown): Refusal {
+  return refusal("workflow_attach_failed", { workflow: name, reason: thrownWords(thrown) });
+}
+
+/** What was thrown may be anything, even what no text can be made of. */
+export function thrownWords(thrown: unknown): string {
+  const said: unknown = thrown instanceof Error ? thrown.message : thrown;
+  return typeof said === "string" ? said : "what was thrown is no error";
+}
+
+async function opened(
+  world: SessionWorld,
+  key: SessionKey,
+  session: Session,
+  workflow: AttachedWorkflow,
+  stored: StoredWorkflowSlot,
+): Promise<Result<OpenWorkflow>> {
   const { workflows } = world;
   if (workflows === undefined) return fail("workflows_absent");
   const isNew = !workflow.keeps;
@@ -46,9 +71,9 @@ export async function openWorkflow(
   const bytes = await world.store.readBlob(key.tenantId, workflow.hash);
   if (!bytes.ok) return bytes;
   const text = new TextDecoder().decode(bytes.value);
-  const opened = await workflows.open(text, hostOf(world, key, session, isNew));
-  if (!opened.ok) return opened;
-  const run = opened.value;
+  const brought = await workflows.open(text, hostOf(world, key, session, isNew));
+  if (!brought.ok) return brought;
+  const run = brought.value;
   const attached = await attachedIn(world, run, kept);
   if (!attached.ok) {
     await run.end();
@@ -70,7 +95,7 @@ async function attachedIn({ clock }: SessionWorld, run: WorkflowRun, kept: KeptS
   });
   const stored = kept && { slotVersion: kept.slotVersion, ctx: kept.ctx };
   const attaching = (async () => run.attach(stored, giveUp.signal))().catch((thrown: unknown) => {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    const reason = thrownWords(thrown);
     return fail("workflow_attach_failed", { workflow: name, reason });
   });
   return Promise.race([attaching, late]).finally(callOff);

@@ -1,4 +1,5 @@
 import { type Refusal, refusal, sentenceOf } from "../../core/error.ts";
+import { STAGE_REASON_CHARS_MAX } from "../../core/limits.ts";
 import type { WorkflowOpinion } from "../../core/policy/gate.ts";
 import { fail, ok, type Result } from "../../core/result.ts";
 import { SERVER } from "../../core/session/command.ts";
@@ -11,6 +12,7 @@ import {
   slotOwnerOf,
   stageDueAtMs,
 } from "../../core/session/workflow.ts";
+import { cutText } from "../../core/text.ts";
 import type { PlainData } from "../../extension/plain-data.ts";
 import { readCompletion } from "../../extension/workflow/completion.ts";
 import type { WorkflowRun } from "../../extension/workflow/index.ts";
@@ -21,11 +23,17 @@ import type { Delegation } from "../agent/delegate-tool.ts";
 import type { CommitStep, Participant, SessionSeat, SlotChanges } from "../participant.ts";
 import { type SessionWorld, stampedBy } from "../world.ts";
 import { type GroupEnd, runGroup } from "./group.ts";
-import { type KeptState, slotOf, type WorkflowSlot } from "./kept.ts";
+import { isKeptBy, type KeptChange, type KeptState, type OfferedState, slotOf } from "./kept.ts";
 import { type CallOpinions, opinionOf, type WantedOpinion } from "./opinion.ts";
 import { completedIn, executionOf, nextOf, runPhases, stageIn, withHint } from "./phases.ts";
 import { NO_STAGE, type StageAgent, StageTurn, type StageWork } from "./stage-turn.ts";
-import { type OpenWorkflow, openWorkflow, type StoredWorkflowSlot } from "./workflow-run.ts";
+import {
+  attachFailed,
+  type OpenWorkflow,
+  openWorkflow,
+  type StoredWorkflowSlot,
+  thrownWords,
+} from "./workflow-run.ts";
 
 /** What the agent's side asks of the workflow of its session. */
 export interface Stages {
@@ -46,18 +54,6 @@ interface OpenStage {
 interface SingleStage extends OpenStage {
   readonly turn: StageTurn;
   readonly stageId: string;
-}
-
-/** What is kept if the turn at work comes to its end as it says. */
-interface OfferedState {
-  readonly promptId: string;
-  readonly kept: KeptState;
-}
-
-/** What a snapshot changes of the slot. */
-interface KeptChange {
-  readonly slot: WorkflowSlot | null;
-  readonly kept: KeptState | null;
 }
 
 /**
@@ -124,7 +120,7 @@ export class WorkflowSide implements Participant, Stages, CallOpinions {
     this.#latest = durable;
     const { workflow } = this.#seat.decided;
     const isHere = !this.#isResting && !this.#isOver;
-    if (!isAttached(workflow)) void this.#close();
+    if (this.#open !== null && !isAttached(workflow)) void this.#close();
     if (workflow?.state === "running" && isHere && this.#isAtBoundary(durable)) {
       this.#next(durable, workflow);
     }
@@ -154,7 +150,8 @@ export class WorkflowSide implements Participant, Stages, CallOpinions {
         this.#isBeginning = false;
         // What has happened meanwhile may be the boundary that is waited for.
         if (this.#latest !== durable) this.#lookAgain();
-      });
+      })
+      .catch((thrown: unknown) => this.#logThrown(thrown));
   }
 
   #lookAgain() {
@@ -202,7 +199,8 @@ export class WorkflowSide implements Participant, Stages, CallOpinions {
     this.#openRun = null;
     this.#kept = null;
     const opened = await open;
-    if (opened?.ok) await opened.value.run.end().catch(() => {});
+    if (!opened?.ok) return;
+    await opened.value.run.end().catch((thrown: unknown) => this.#logThrown(thrown));
   }
 
   async #abort(workflow: AttachedWorkflow, why: Refusal): Promise<void> {
@@ -218,12 +216,29 @@ export class WorkflowSide implements Participant, Stages, CallOpinions {
       run: (turn, signal) => this.#execute(running, turn, signal),
       prompted: (text) => this.#prompted(running, text),
       completion: (result) => this.#completion(running, result),
+      broken: (thrown) => this.#broken(running, thrown),
       isStuck: () => this.#stopStuck(running),
     };
     const turn = new StageTurn(running.turnId, agent, work);
     this.#turn = turn;
-    void turn.run();
+    void turn.run().catch((thrown: unknown) => this.#logThrown(thrown));
     return turn;
+  }
+
+  #broken({ stage }: RunningPrompt, thrown: unknown): Refusal {
+    const stages = stage?.stages.join(", ") ?? "";
+    const reason = this.#reasonOf(thrown);
+    this.#logThrown(thrown);
+    return refusal("stage_phase_failed", { stage: stages, phase: "execution", reason });
+  }
+
+  #logThrown(thrown: unknown) {
+    const because = this.#reasonOf(thrown);
+    this.#world.log("workflow threw", { sessionId: this.#seat.key.sessionId, because });
+  }
+
+  #reasonOf(thrown: unknown): string {
+    return cutText(this.#world.redact(thrownWords(thrown)), STAGE_REASON_CHARS_MAX);
   }
 
   complete(result: unknown): ToolAnswer {
@@ -242,7 +257,7 @@ export class WorkflowSide implements Participant, Stages, CallOpinions {
     if (!opened.ok || kept === null) {
       const why = opened.ok ? refusal("workflow_none") : opened.refusal;
       await this.#abort(workflow, why);
-      return { outcome: "failed", reason: sentenceOf(why) };
+      return { outcome: "failed", reason: this.#world.redact(sentenceOf(why)) };
     }
     const { run } = opened.value;
     const [stageId = "", ...others] = running.stage?.stages ?? [];
@@ -254,7 +269,7 @@ export class WorkflowSide implements Participant, Stages, CallOpinions {
     const fits = slotOf(workflow, clean) !== null;
     if (!fits) return { outcome: "failed", reason: "What it keeps is more than a slot may hold." };
     this.#offered = { promptId: running.promptId, kept: clean };
-    return end.ruling;
+    return { ...end.ruling, kept: true };
   }
 
   async #single(running: RunningPrompt, todo: SingleStage): Promise<GroupEnd> {
@@ -376,20 +391,6 @@ export class WorkflowSide implements Participant, Stages, CallOpinions {
 /** A stage that asks for no result is told one all the same by some models. */
 const ANY_RESULT = { description: "", schema: { type: "object" } };
 
-/** Whether it is the end of the turn that offers something, and the turn is in its snapshot. */
-function isKeptBy(event: SessionEvent, offered: OfferedState | null): boolean {
-  return event.type === "turn_complete" && event.promptId === offered?.promptId;
-}
-
 function isPersisted({ type, data }: SessionEvent): boolean {
   return type === "session_lifecycle" && data.event === "SessionPersisted";
-}
-
-function attachFailed({ name }: AttachedWorkflow, thrown: unknown): Refusal {
-  return refusal("workflow_attach_failed", { workflow: name, reason: String(thrown) });
-}
-
-/** The opinions of a workflow that is there by the time that it is asked. */
-export function opinionsOf(workflow: () => WorkflowSide | null): CallOpinions {
-  return { opinion: (wanted) => workflow()?.opinion(wanted) ?? null };
 }

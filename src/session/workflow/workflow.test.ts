@@ -138,6 +138,27 @@ describe("a stage", () => {
     expect(hand.live.session.workflow?.reason).toContain("no luck");
   });
 
+  it("P5: has its verdict when something is thrown in it, and the server goes on", async () => {
+    const { hand } = await withWorkflow([stageOf("plan", "say planned")], {
+      next: async () => ok({ kind: "sequential" } as never),
+    });
+    await start(hand, "flow");
+    await until(hand, "paused");
+    expect(storyOf(hand.events)).toEqual([
+      ...["plan#1", "plan retry", "paused: stage_failed", "turn_error"],
+    ]);
+    expect(hand.live.session.workflow?.reason).toMatch(/^The stage "plan" failed in execution: /);
+    expect(await hand.turn("say hello")).toMatchObject({ type: "turn_complete" });
+  });
+
+  it("P10: is not begun with a text that places make too long", async () => {
+    const { hand } = await withWorkflow([stageOf("plan", "say ${input}".repeat(100))]);
+    await start(hand, "flow", "x".repeat(65_536));
+    await until(hand, "paused");
+    expect(hand.live.session.workflow?.reason).toContain("longer than 262144 characters");
+    expect(JSON.stringify(hand.events)).not.toContain("stage_prompted");
+  });
+
   it("P10: is not followed for ever", { timeout: 120_000 }, async () => {
     const { hand } = await withWorkflow([stageOf("plan", "say again")], {
       checkGate: async () => ok("skip"),
@@ -203,6 +224,28 @@ describe("a server that ends", () => {
       ...["build#2", "build ok", "ended", "turn_complete"],
     ]);
   });
+});
+
+it("P2: what a stage that failed has kept is there for another server", async () => {
+  const stages = [stageOf("plan", "say planned"), stageOf("build", "hang")];
+  const answers: Parameters<typeof withWorkflow>[1] = {
+    assert: async ({ stageId }) => ok(stageId === "plan" ? "fail" : "ok"),
+    next: async ({ stageId }) =>
+      ok({ kind: "sequential", stages: stageId === "plan" ? ["build"] : [] }),
+  };
+  const { hand, stage, workflows } = await withWorkflow(stages, answers);
+  await start(hand, "flow");
+  await stage.until(() => storyOf(hand.events).includes("build#1"));
+  await stage.registry.abandon(hand.live);
+  workflows.add(
+    "flow",
+    [stageOf("plan", "say planned"), stageOf("build", "say ${results.plan}")],
+    answers,
+  );
+  const again = await stage.opened(hand.sessionId);
+  again.live.start();
+  await until(again, "ended");
+  expect(storyOf(hand.events)).toContain("build ok");
 });
 
 it("a server without workflows has none to list or to start", async () => {

@@ -18,6 +18,7 @@ interface ExecutionEnd {
   readonly next?: StageNext | undefined;
   /** It goes no further without a person, and this is why. */
   readonly pause?: { readonly reason: string; readonly message: string };
+  readonly kept?: boolean;
 }
 
 /** Verdicts that come with the end of a server or its store: the stage had no say in them. */
@@ -45,13 +46,16 @@ export function executionOver(
   const { stage, stamp } = prompt;
   if (workflow === undefined || stage === undefined) return;
   const end = endOf(workflow, verdict, ruling);
-  const { outcome, reason } = end;
+  const { outcome, reason, kept = false } = end;
   const { plan, pause } = follows(workflow, end);
-  const told = { ...stage, outcome, ...(reason && { reason }), plan };
+  const told = { ...stage, outcome, ...(reason && { reason }), ...(kept && { kept }), plan };
   draft.emit("stage_ended", told, stamp);
   const after = draft.session.workflow;
-  if (after === undefined || after.state !== "running") return;
+  const isPaused = after?.state === "paused";
+  if (after === undefined || !(isPaused || after.state === "running")) return;
+  // Nothing follows that a pause could keep from beginning.
   if (plan.length === 0) draft.emit("workflow_ended", { state: "ended" }, stamp);
+  else if (isPaused) return;
   else if (pause !== null) draft.emit("workflow_paused", pause, stamp);
   else if (after.executions >= WORKFLOW_EXECUTIONS_MAX) {
     const message = `It has had ${WORKFLOW_EXECUTIONS_MAX} executions of stages.`;

@@ -117,7 +117,9 @@ export function steered(draft: Draft, act: WorkflowAct, stamp: Stamp): Refusal |
   if (!FROM[act].includes(workflow.state)) return wrongState(workflow, act);
   const stages = workflow.plan[0]?.stages ?? [];
   if (act === "stop") draft.emit("workflow_ended", { state: "stopped" }, stamp);
-  else if (act === "pause") draft.emit("workflow_paused", PAUSED, stamp);
+  else if (act !== "pause" && stages.length === 0) {
+    draft.emit("workflow_ended", { state: "ended" }, stamp);
+  } else if (act === "pause") draft.emit("workflow_paused", PAUSED, stamp);
   else draft.emit("workflow_resumed", { stages }, stamp);
   return null;
 }

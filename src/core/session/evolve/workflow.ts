@@ -43,13 +43,14 @@ export function stagePrompted(session: Session, { data }: SessionEvent<"stage_pr
 }
 
 export function stageEnded(session: Session, event: SessionEvent<"stage_ended">): Session {
-  const { stages, attempt, outcome, plan } = event.data;
+  const { stages, attempt, outcome, plan, kept = false } = event.data;
   const isOver = outcome === "ok" || outcome === "skipped" || outcome === "failed";
   return changed(session, (workflow) => {
     const past = [...workflow.past, { stages, attempt, outcome }].slice(-WORKFLOW_PAST_MAX);
-    const keeps = workflow.keeps || outcome === "ok" || outcome === "skipped";
+    const keeps = workflow.keeps || kept;
     if (isOver) return { ...FRESH, keeps, plan, past };
     return {
+      keeps,
       plan,
       past,
       failures: workflow.failures + (outcome === "retry" ? 1 : 0),
