@@ -226,8 +226,11 @@ export const COMPLETION_MS_MAX = 150;
 export const COMPLETIONS_MAX = 200;
 
 /** How often a command looks for the server that another command has just started. */
-export const SERVER_FOUND_TRIES_MAX = 100;
 export const SERVER_FOUND_RETRY_MS = 100;
+
+/** How long it waits for that server's process to be seen, and while it is there, to listen. */
+export const SERVER_SEEN_MS_MAX = 10_000;
+export const SERVER_START_MS_MAX = 300_000;
 
 export * from "./limits/agent.ts";
 export * from "./limits/loader.ts";

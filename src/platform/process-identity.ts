@@ -27,6 +27,13 @@ export function isGone(identity: ProcessIdentity): boolean {
   return started === null || (started !== "" && started !== identity.startedAt);
 }
 
+/** Whether a process provably runs on this machine: only then may it be signalled or trusted. */
+export function isProvablyHere(identity: ProcessIdentity): boolean {
+  const { host, pid, startedAt } = identity;
+  if (host !== hostname() || isOfEarlierBoot(identity)) return false;
+  return startedAt !== "" && startOf(pid) === startedAt;
+}
+
 export function isThisProcess({ host, pid, startedAt }: ProcessIdentity): boolean {
   return host === hostname() && pid === process.pid && startedAt === startOfThis();
 }

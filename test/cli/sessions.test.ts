@@ -43,10 +43,10 @@ describe("fermata new", () => {
     const folder = join(person.home, "../other");
     mkdirSync(folder);
     const { exitCode, stderr } = await person.run(["new", "elsewhere"], "", folder);
-    expect({ exitCode, stderr }).toEqual({
-      exitCode: 0,
-      stderr: `fermata: ${folder} is a workspace of the server now\n`,
-    });
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain(`the server trusts ${folder} now`);
+    const [, back = ""] = stderr.match(/take the trust back: curl (.*)\n/) ?? [];
+    expect(back).toContain(`-d '{"cwd":"${folder}","trusted":false}' http://`);
     const here = jsonOf(await person.run(["ls", "--here", "--json"], "", folder));
     expect(here).toMatchObject([{ name: "elsewhere", workspaceCwd: folder }]);
   });

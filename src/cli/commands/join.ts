@@ -2,7 +2,7 @@ import { mkdir, open, rm } from "node:fs/promises";
 import { dirname, join as joinPath } from "node:path";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { JOIN_ANSWER_MS_MAX } from "../../core/limits.ts";
-import { isOwnMachine } from "../connect/find-server.ts";
+import { IN_THE_CLEAR, isInTheClear } from "../connect/find-server.ts";
 import { homeOf, messageOf } from "../home.ts";
 import { parseRow } from "../parse-row.ts";
 import { JOIN } from "../table/people.ts";
@@ -33,9 +33,7 @@ function readJoin(args: readonly string[], env: NodeJS.ProcessEnv): JoinRequest 
     const address = values.url ?? env.FERMATA_URL ?? "http://127.0.0.1:4170";
     const url = URL.canParse(address) ? new URL(address) : null;
     if (url === null || !/^https?:$/.test(url.protocol)) return `"${address}" is not an address`;
-    if (url.protocol === "http:" && !isOwnMachine(url.hostname) && !values.insecure) {
-      return "plain http to another machine shows the token to others; use https or --insecure";
-    }
+    if (isInTheClear(url.origin) && !values.insecure) return IN_THE_CLEAR;
     const name = url.host.replaceAll(/[^\w.-]/g, "_");
     return { code, url, file: values.save ?? joinPath(homeOf(env), "tokens", name) };
   } catch (thrown) {

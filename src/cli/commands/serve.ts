@@ -18,8 +18,9 @@ import { readJwtAuthenticator, readMcpConfig, readPriceFile } from "../serve/ope
 import type { ServeOptions } from "../serve/options.ts";
 import { withPortOwner } from "../serve/port-owner.ts";
 import { agentNote, readAgentProfiles } from "../serve/profiles.ts";
-import { mistypedVariables, readServeOptions } from "../serve/read-options.ts";
+import { mistypedVariables, readServeOptions, variablesUsed } from "../serve/read-options.ts";
 import {
+  asksByOption,
   checkWorkspaces,
   openWeb,
   ownFolders,
@@ -109,6 +110,8 @@ async function announce(
     token: needsToken ? localToken : null,
     agent: defaultAgent,
     log,
+    variables: variablesUsed(args, process.env),
+    asksByOption: asksByOption(options),
     args: args.some((word) => /^--token(?:=|$)/.test(word)) ? null : args,
   };
   try {

@@ -1,11 +1,16 @@
+import { resolve } from "node:path";
+import { errorBody } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { CONNECT_PATIENCE_MS } from "../../core/limits.ts";
-import { startInBackground, stopServerProcess } from "../connect/background.ts";
+import { checkProved, startInBackground, stopServerProcess } from "../connect/background.ts";
 import { type FoundServer, findServer, localServer } from "../connect/find-server.ts";
 import { clientOf, guarded } from "../connect/on-server.ts";
 import { type RunningRecord, runningServers } from "../connect/run-file.ts";
 import { CommandFailure } from "../failure.ts";
 import { homeOf } from "../home.ts";
+import { readServeOptions } from "../serve/read-options.ts";
+import { asksByOption } from "../serve/settings.ts";
+import { dataFolder } from "../serve/store.ts";
 import { EXIT } from "../table/exit-codes.ts";
 import { RESTART, STATUS, STOP } from "../table/servers.ts";
 
@@ -36,10 +41,43 @@ export function restart(args: readonly string[]): Promise<number> {
       const how = "stop it, and start it with --token-file";
       throw new CommandFailure(EXIT.failed, `its --token is not kept; ${how}`);
     }
+    checkProved(record.process);
+    // Relative paths in its options mean what they meant to it.
+    process.chdir(record.cwd);
+    await checkSameStart(record, record.args, process.env);
     await stopServerProcess(record, say);
     const { url, pid, log } = await startInBackground(record.args, process.env, record.cwd);
     return say(`the server listens on ${url} again (pid ${pid}, log ${log})`);
   });
+}
+
+/** Refuses to start it as another server than it was: it might let in callers that it refused. */
+async function checkSameStart(
+  { variables, token, asksByOption: didAsk, data }: RunningRecord,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const left = "it is left as it is";
+  const missing = variables.filter((name) => !env[name]?.trim());
+  if (missing.length > 0) {
+    const names = missing.join(", ");
+    const how = `set ${missing.map((name) => `${name}=…`).join(" ")} and try again`;
+    throw refused(`its options came from ${names}, not set here, so ${left}; ${how}`);
+  }
+  const options = await readServeOptions(args, env);
+  if (!options.ok) throw refused(`${errorBody(options.refusal).error}; ${left}`);
+  if (token !== null && didAsk && !asksByOption(options.value)) {
+    const how = "set FERMATA_TOKEN, or token-file in config.json, and try again";
+    throw refused(`it asks for a token, and would not after a restart, so ${left}; ${how}`);
+  }
+  const next = resolve(dataFolder(options.value, env));
+  if (next === data) return;
+  const how = `set FERMATA_DATA=${data} and try again`;
+  throw refused(`its data is in ${data}, and would be in ${next}, so ${left}; ${how}`);
+}
+
+function refused(sentence: string): CommandFailure {
+  return new CommandFailure(EXIT.failed, sentence);
 }
 
 /** Says which server commands use, and how it is. */

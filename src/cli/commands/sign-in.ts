@@ -10,7 +10,7 @@ import {
   readContexts,
   writeContexts,
 } from "../connect/contexts.ts";
-import { addressOf, isOwnMachine, tokenIn } from "../connect/find-server.ts";
+import { addressOf, IN_THE_CLEAR, isInTheClear, tokenIn } from "../connect/find-server.ts";
 import { eraOf, guarded } from "../connect/on-server.ts";
 import { CommandFailure } from "../failure.ts";
 import { homeOf } from "../home.ts";
@@ -23,10 +23,8 @@ export function login(args: readonly string[]): Promise<number> {
   return guarded(LOGIN, args, async (flags, [address, extra]) => {
     if (address === undefined || extra !== undefined) throw usage("expected one URL");
     const url = addressOf(address);
-    const { hostname, host, protocol } = new URL(url);
-    if (protocol === "http:" && !isOwnMachine(hostname) && !flags.insecure) {
-      throw usage("plain http to another machine shows the token; use https or --insecure");
-    }
+    const { host } = new URL(url);
+    if (isInTheClear(url) && !flags.insecure) throw usage(IN_THE_CLEAR);
     const name = flags.name ?? host;
     if (!/^[\w.:-]{1,64}$/.test(name) || name === LOCAL_CONTEXT) {
       throw usage(`"${name}" is no name: use letters, digits and . _ : -`);

@@ -13,7 +13,7 @@ import {
   SERVER_STOP_MS_MAX,
 } from "../../core/limits.ts";
 import { makeFolders } from "../../platform/folder.ts";
-import { isGone } from "../../platform/process-identity.ts";
+import { isGone, isProvablyHere, type ProcessIdentity } from "../../platform/process-identity.ts";
 import { PACKAGE_FOLDER } from "../caller.ts";
 import { CommandFailure } from "../failure.ts";
 import { homeOf } from "../home.ts";
@@ -129,6 +129,8 @@ export async function stopServerProcess(
   tell: (sentence: string) => void,
 ): Promise<void> {
   const { pid } = identity;
+  if (isGone(identity)) return;
+  checkProved(identity);
   if (!sendSignal(pid)) return;
   const untilMs = performance.now() + SERVER_STOP_MS_MAX;
   let isTold = false;
@@ -145,6 +147,15 @@ export async function stopServerProcess(
     }
     await pause(SERVER_GONE_ASKED_MS);
   }
+}
+
+/** Refuses a process that may be another one than the server. */
+export function checkProved(identity: ProcessIdentity): void {
+  if (isProvablyHere(identity)) return;
+  const { pid } = identity;
+  const why = "this system does not tell when it started, so it may be another process";
+  const how = `look at it with: ps -p ${pid}; if it is the server, end it with: kill ${pid}`;
+  throw new CommandFailure(EXIT.failed, `pid ${pid} is not signalled: ${why}; ${how}`);
 }
 
 const TOLD_AFTER_MS = 1_000;

@@ -23,6 +23,7 @@ export interface ServerFlags {
   readonly url?: string | undefined;
   readonly "token-file"?: string | undefined;
   readonly context?: string | undefined;
+  readonly insecure?: boolean | undefined;
 }
 
 /**
@@ -41,10 +42,12 @@ export async function findServer(
     throw new CommandFailure(EXIT.usage, "give --url or --context, not both");
   }
   if (flag !== undefined) {
-    return { url: addressOf(flag), token: own, by: "flag", running: null };
+    const url = guardedAddress(flag, own, flags);
+    return { url, token: own, by: "flag", running: null };
   }
   if (name === undefined && env.FERMATA_URL) {
-    return { url: addressOf(env.FERMATA_URL), token: own, by: "environment", running: null };
+    const url = guardedAddress(env.FERMATA_URL, own, flags);
+    return { url, token: own, by: "environment", running: null };
   }
   const home = homeOf(env);
   const chosen = await chosenContext(name, home);
@@ -78,6 +81,24 @@ export async function localServer(env: NodeJS.ProcessEnv): Promise<RunningRecord
   throw new CommandFailure(EXIT.notFound, `several servers run here: ${which}; ${how}`);
 }
 
+/** A token is read by others on the way, unless the caller says that this is meant. */
+function guardedAddress(text: string, token: string | null, { insecure }: ServerFlags): string {
+  const url = addressOf(text);
+  if (token !== null && !insecure && isInTheClear(url)) {
+    throw new CommandFailure(EXIT.usage, `${url}: ${IN_THE_CLEAR}`);
+  }
+  return url;
+}
+
+/** Whether others on the way to that address can read what is sent. */
+export function isInTheClear(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && !isOwnMachine(hostname);
+}
+
+export const IN_THE_CLEAR =
+  "plain http to another machine shows the token; use https or --insecure";
+
 export function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url !== null && /^https?:$/.test(url.protocol)) return url.origin;
@@ -97,7 +118,7 @@ export async function tokenIn(path: string): Promise<string> {
 }
 
 /** Whether what is sent there stays on this machine. */
-export function isOwnMachine(hostname: string): boolean {
+function isOwnMachine(hostname: string): boolean {
   const host = hostname.replaceAll(/[[\]]/g, "");
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }

@@ -4,7 +4,8 @@ import { stringAt } from "../../core/json.ts";
 import {
   CONNECT_PATIENCE_MS,
   SERVER_FOUND_RETRY_MS,
-  SERVER_FOUND_TRIES_MAX,
+  SERVER_SEEN_MS_MAX,
+  SERVER_START_MS_MAX,
 } from "../../core/limits.ts";
 import { CommandFailure } from "../failure.ts";
 import { homeOf, messageOf } from "../home.ts";
@@ -118,9 +119,20 @@ function isTaken(thrown: unknown): boolean {
 
 /** It has the data from its beginning, and its run file when it listens. */
 async function awaitedServer(env: NodeJS.ProcessEnv): Promise<RunningRecord | null> {
-  for (let tries = 1; tries <= SERVER_FOUND_TRIES_MAX; tries += 1) {
+  // Only the command that has lost needs them.
+  const { isServedHere } = await import("../serve/data-claim.ts");
+  const { readServeOptions } = await import("../serve/read-options.ts");
+  const { dataFolder } = await import("../serve/store.ts");
+  const options = await readServeOptions([], env);
+  const folder = options.ok ? dataFolder(options.value, env) : homeOf(env);
+  const beganMs = performance.now();
+  let patienceMs = SERVER_SEEN_MS_MAX;
+  while (performance.now() - beganMs < patienceMs) {
+    const isStarting = await isServedHere(folder);
     const running = await localServer(env);
     if (running !== null) return running;
+    if (isStarting) patienceMs = SERVER_START_MS_MAX;
+    else if (patienceMs === SERVER_START_MS_MAX) return null;
     await pause(SERVER_FOUND_RETRY_MS);
   }
   return null;

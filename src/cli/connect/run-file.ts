@@ -2,7 +2,12 @@ import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { isGone, type ProcessIdentity, thisProcess } from "../../platform/process-identity.ts";
+import {
+  isGone,
+  isProvablyHere,
+  type ProcessIdentity,
+  thisProcess,
+} from "../../platform/process-identity.ts";
 import { readPrivate, writePrivate } from "./private-file.ts";
 
 /** What a running server says of itself to commands of its own user. */
@@ -21,6 +26,10 @@ export interface RunningRecord {
   /** How to start it again; null where a secret was in it. */
   readonly args: readonly string[] | null;
   readonly cwd: string;
+  /** Variables that options came from; their values are not kept. */
+  readonly variables: readonly string[];
+  /** Whether its options ask callers for a token, also where none is stored. */
+  readonly asksByOption: boolean;
 }
 
 /** Written when a server listens, removed when it stops. */
@@ -53,12 +62,24 @@ export class RunFile {
   }
 }
 
-/** The servers of this user that run now; files of those that have died are passed over. */
+/**
+ * The servers of this user that run on this machine now. Where the system does not tell when a
+ * process started (macOS), another one may have the pid by now: it is not given the token.
+ */
 export async function runningServers(home: string): Promise<readonly RunningRecord[]> {
   const folder = runFolder(home);
   const names = await namesIn(folder);
-  const records = await Promise.all(names.map((name) => liveRecord(join(folder, name))));
-  return records.filter((record) => record !== null);
+  const records = await Promise.all(names.map((name) => readRecord(join(folder, name))));
+  const known = records.filter((record) => record !== null);
+  return known.filter((record) => isHere(record.process)).map(withoutUnprovedToken);
+}
+
+function isHere(identity: ProcessIdentity): boolean {
+  return identity.host === thisProcess().host && !isGone(identity);
+}
+
+function withoutUnprovedToken(record: RunningRecord): RunningRecord {
+  return isProvablyHere(record.process) ? record : { ...record, token: null };
 }
 
 function runFolder(home: string): string {
@@ -69,7 +90,9 @@ function runFolder(home: string): string {
 async function removeDead(folder: string): Promise<void> {
   for (const name of await namesIn(folder)) {
     const path = join(folder, name);
-    if ((await liveRecord(path).catch(() => null)) === null) await rm(path, { force: true });
+    // One that cannot be read may be of a server that lives.
+    const record = await readRecord(path).catch(() => null);
+    if (record !== null && isGone(record.process)) await rm(path, { force: true });
   }
 }
 
@@ -78,11 +101,10 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   return names.filter((name) => name.endsWith(".json")).toSorted();
 }
 
-/** Null if it is gone, or cannot be understood. */
-async function liveRecord(path: string): Promise<RunningRecord | null> {
+/** Null if there is none, or it cannot be understood. */
+async function readRecord(path: string): Promise<RunningRecord | null> {
   const text = await readPrivate(path);
-  const record = text === null ? null : recordIn(text);
-  return record === null || isGone(record.process) ? null : record;
+  return text === null ? null : recordIn(text);
 }
 
 function recordIn(text: string): RunningRecord | null {
@@ -100,13 +122,15 @@ function recordIn(text: string): RunningRecord | null {
 
 function restOf(read: JsonObject): Omit<RunningRecord, "process" | "url"> {
   const word = (name: string) => stringAt(read, name) ?? "";
-  const { args, startedAtMs } = read;
+  const { args, startedAtMs, variables } = read;
   return {
     ...{ version: word("version"), data: word("data"), agent: word("agent"), cwd: word("cwd") },
     token: stringAt(read, "token"),
     log: stringAt(read, "log"),
     startedAtMs: typeof startedAtMs === "number" ? startedAtMs : 0,
     args: Array.isArray(args) ? args.map(String) : null,
+    variables: Array.isArray(variables) ? variables.map(String) : [],
+    asksByOption: read.asksByOption !== false,
   };
 }
 

@@ -97,6 +97,12 @@ async function takeLock(path: string, how: How): Promise<Database | null> {
   }
 }
 
+/** Whether a process of this machine serves it, or is just starting to. */
+export async function isServedHere(folder: string): Promise<boolean> {
+  const who = await whoServes(folder);
+  return who !== null && who.host === thisProcess().host;
+}
+
 function refused(who: RecordedServer | null, folder: string, isShared: boolean): Result<never> {
   const { first, where, stop } = wordsOf(who);
   const alone = isShared ? " without --shared-data" : "";

@@ -88,6 +88,14 @@ function fromEnvironment(env: NodeJS.ProcessEnv): Source {
   return source;
 }
 
+/** The variables that options are read from, because no flag overrides them. */
+export function variablesUsed(args: readonly string[], env: NodeJS.ProcessEnv): readonly string[] {
+  const flags = fromFlags(args);
+  const given = flags.ok ? flags.value : new Map();
+  const used = [...fromEnvironment(env)].filter(([name]) => !given.has(name));
+  return used.map(([, { origin }]) => origin);
+}
+
 /**
  * Names that begin with FERMATA_ and are nearly one of ours, each with that one. Others are let be:
  * a system such as Kubernetes makes names of its own from that of the service.

@@ -180,6 +180,11 @@ function rateLimitOf(options: ServeOptions) {
   });
 }
 
+/** Whether callers need a token even where none is stored. */
+export function asksByOption(options: ServeOptions): boolean {
+  return [options.token, options["token-file"], options["jwt-jwks"]].some((one) => one !== null);
+}
+
 /** The operator's token, from its option or its file. */
 async function tokenOf(options: ServeOptions): Promise<Result<string | null>> {
   const { token, "token-file": path } = options;

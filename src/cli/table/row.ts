@@ -119,5 +119,6 @@ export const SERVER_OPTIONS = {
     short: "c",
     completes: "context",
   }),
+  insecure: toggle("Allow a token over plain http to another machine: others can read it."),
   ...JSON_OPTION,
 };

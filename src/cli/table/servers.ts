@@ -67,7 +67,8 @@ export const RESTART = {
   usage: [""],
   about: `Stops the server as "fermata stop" does and starts it in the background, with the options
 and in the folder that it had. One that was given --token has to be started by you: a
-token is not kept.
+token is not kept. Options that it had from variables are read from yours: if one is not
+set, or if callers would need no token any more, it is left running, and you are told.
 `,
   options: {},
   exitCodes: { 3: "none runs, or it did not start again" },

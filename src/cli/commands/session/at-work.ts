@@ -1,4 +1,9 @@
-import { COMMAND_MS_MAX, SESSIONS_AT_ONCE_MAX } from "../../../core/limits.ts";
+import { FermataError } from "../../../client/index.ts";
+import {
+  COMMAND_MS_MAX,
+  SESSIONS_AT_ONCE_MAX,
+  SESSIONS_SEARCHED_MAX,
+} from "../../../core/limits.ts";
 import { oneOf } from "../../command-line.ts";
 import { type OnServer, runOnServer } from "../../connect/on-server.ts";
 import { CommandFailure } from "../../failure.ts";
@@ -6,7 +11,7 @@ import { sinceText, tableText } from "../../output.ts";
 import { EXIT } from "../../table/exit-codes.ts";
 import { CANCEL, QUEUE, WAIT } from "../../table/sessions.ts";
 import { durationMs } from "../data-command.ts";
-import { chosenSession } from "./choose.ts";
+import { type Choosing, chosenSession } from "./choose.ts";
 
 // Commands about what a session has to do just now.
 
@@ -94,6 +99,11 @@ async function waitFor(on: OnServer<typeof WAIT>): Promise<number> {
     timeout === undefined ? null : AbortSignal.timeout(durationMs(timeout, COMMAND_MS_MAX) ?? 0);
   const either = late === null ? signal : AbortSignal.any([signal, late]);
   try {
+    // What is not there, or is closed, is never told of.
+    for (const id of ids) {
+      if (!(await isOpen({ ...on, signal: either }, id))) busy.delete(id);
+    }
+    if (busy.size === 0) return EXIT.done;
     for await (const change of client.watch({ signal: either })) {
       if (change.kind === "deleted") busy.delete(change.sessionId);
       if (change.kind === "session" && busy.has(change.session.sessionId)) {
@@ -108,4 +118,20 @@ async function waitFor(on: OnServer<typeof WAIT>): Promise<number> {
     if (late?.aborted !== true) throw thrown;
   }
   throw new CommandFailure(EXIT.timeout, `after ${timeout} not all of them are idle`);
+}
+
+/** False of a closed session, which has no status; throws where there is no such session. */
+async function isOpen({ client, signal }: Choosing, id: string): Promise<boolean> {
+  try {
+    return !(await client.sessions.at(id).status({ signal })).closed;
+  } catch (thrown) {
+    if (!(thrown instanceof FermataError) || thrown.code !== "session_not_found") throw thrown;
+    let count = 0;
+    for await (const { sessionId } of client.sessions.list({ size: 200, signal })) {
+      count += 1;
+      if (sessionId === id) return false;
+      if (count >= SESSIONS_SEARCHED_MAX) break;
+    }
+    throw thrown;
+  }
 }

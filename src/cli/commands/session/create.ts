@@ -61,10 +61,21 @@ export async function makeSession(
     if (cwd === null || !isUnknownFolder(thrown) || on.server.running === null) throw thrown;
     // This machine's server was started elsewhere; for its own user it works here all the same.
     await client.workspaces.add(cwd, { signal });
-    console.error(`fermata: ${cwd} is a workspace of the server now`);
+    const back = untrustLine(on.server, cwd);
+    console.error(`fermata: the server trusts ${cwd} now: it is a workspace, and agents`);
+    console.error(`fermata: may take its skills and its persona. To take the trust back${back}`);
     return client.sessions.create(wanted);
   }
 }
+
+/** What takes the trust back, for a POSIX shell. */
+function untrustLine({ url, token }: Maker["server"], cwd: string): string {
+  const body = JSON.stringify({ cwd, trusted: false }).replaceAll("'", "'\\''");
+  const by = token === null ? ": curl" : BY_OWNER;
+  return `${by} -H "content-type: application/json" -d '${body}' ${url}/workspaces`;
+}
+
+const BY_OWNER = ', with an owner\'s token in $TOKEN: curl -H "authorization: Bearer $TOKEN"';
 
 /** Folders of another machine have to be named: this one means nothing there. */
 async function folderFor({ flags, server }: Maker): Promise<string | null> {
