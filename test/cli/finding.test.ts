@@ -52,7 +52,7 @@ describe("a server in the background", () => {
     await person.run(["serve", "-d"]);
     const [file = ""] = runFiles(person);
     const { token, url } = JSON.parse(readFileSync(file, "utf8"));
-    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect(token).toMatch(/^fermata-local-owner-of-one-run-[0-9a-f]{64}$/);
     expect((await person.run(["status"])).exitCode).toBe(0);
     const stranger = await person.run(["status", "--url", url]);
     expect(stranger).toMatchObject({ exitCode: 6, stdout: "" });

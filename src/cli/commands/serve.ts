@@ -59,7 +59,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   // terminal: then each line of the log fails to be written.
   process.stdout.removeAllListeners("error").on("error", () => {});
   process.stderr.on("error", () => {});
-  const localToken = randomBytes(32).toString("hex");
+  const localToken = `${LOCAL_TOKEN_BEGINNING}${randomBytes(32).toString("hex")}`;
   const starting = startServer(options.value, process.env, version(), localToken);
   const started = await Promise.race([starting, signals.first]);
   if (started === undefined) return stopStarting(starting, signals.hurry);
@@ -80,6 +80,12 @@ export async function serve(args: readonly string[]): Promise<number> {
   await runFile?.remove();
   return 0;
 }
+
+/**
+ * How the token of a run begins. Text that ends like a known secret begins is held for a moment: a
+ * digit or a letter that is random would hold every sixteenth word of agents.
+ */
+const LOCAL_TOKEN_BEGINNING = "fermata-local-owner-of-one-run-";
 
 const DETACH: ReadonlySet<string> = new Set(["-d", "--detach"]);
 
