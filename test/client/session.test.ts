@@ -49,7 +49,7 @@ describe("a session of the client", { timeout: 60_000 }, () => {
       return connectedClients;
     };
     for await (const part of turn) {
-      expect(part).toMatchObject({ type: "text", text: expect.stringMatching(/^o/) });
+      expect(part).toEqual({ type: "text", text: "one" });
       break;
     }
     await expect.poll(streams).toBe(0);
